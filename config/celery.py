@@ -1,0 +1,73 @@
+"""The Celery app, its queues, and the one beat table.
+
+Tasks are nudges and scans: PostgreSQL holds the work, so Redis may be wiped at any moment. A task never carries
+anything but ids, and nothing waits in the broker for longer than a moment.
+"""
+
+import os
+from typing import Any
+
+from celery import Celery
+from celery.signals import worker_process_init
+from django.conf import settings
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+ASSISTANT = "assistant"  # speaks to the model; its workers have no gateway credentials
+MONEY = "money"  # speaks to the provider; its workers have no model credentials
+DEFAULT = "default"  # scans, mail and the audit relay
+
+app = Celery("refund_desk")
+
+
+def _every(seconds: float, task: str, queue: str = DEFAULT) -> dict[str, Any]:
+    """Return one row of the beat table; a run that could not start before the next one is dropped."""
+    return {"task": f"refunds.{task}", "schedule": seconds, "options": {"queue": queue, "expires": seconds}}
+
+
+_RECOVERY = settings.RECOVERY_INTERVAL_SECONDS
+
+app.conf.update(
+    broker_url=settings.CELERY_BROKER_URL,
+    broker_connection_timeout=2,
+    broker_connection_retry_on_startup=True,
+    broker_transport_options={
+        "visibility_timeout": 300,
+        "unacked_restore_interval": 30,
+        "unacked_restore_throttle": 1,
+        "socket_timeout": 10,
+        "socket_connect_timeout": 2,
+    },
+    task_default_queue=DEFAULT,
+    task_create_missing_queues=True,
+    task_routes={
+        "refunds.advance_workflow": {"queue": ASSISTANT},
+        "refunds.submit_operation": {"queue": MONEY},
+        "refunds.reconcile_operation": {"queue": MONEY},
+    },
+    task_ignore_result=True,
+    task_acks_late=True,
+    task_reject_on_worker_lost=True,
+    task_publish_retry=False,
+    worker_prefetch_multiplier=1,
+    worker_hijack_root_logger=False,
+    worker_cancel_long_running_tasks_on_connection_loss=False,
+    timezone="UTC",
+    beat_schedule={
+        "resume_workflows": _every(_RECOVERY, "resume_workflows"),
+        "recover_submitted": _every(_RECOVERY, "recover_submitted"),
+        "reconcile_unknown": _every(_RECOVERY, "reconcile_unknown"),
+        "retry_notifications": _every(_RECOVERY, "retry_notifications"),
+        "relay_audit_outbox": _every(_RECOVERY, "relay_audit_outbox"),
+        "heartbeat": _every(min(60.0, 5 * _RECOVERY), "heartbeat"),
+    },
+)
+app.autodiscover_tasks(["refunds"])
+
+
+@worker_process_init.connect
+def _forget_inherited_connections(**_kwargs: Any) -> None:
+    """A forked child must not share its parent's pooled connections."""
+    from django.db import connections  # noqa: PLC0415 - Django is not loaded when this module is
+
+    connections.close_all()

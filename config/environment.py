@@ -1,0 +1,68 @@
+"""The one reader of the environment: every variable is read, checked and named here, and nowhere else."""
+
+import os
+import sys
+from typing import Annotated, Literal, NoReturn
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+CommaSeparated = Annotated[tuple[str, ...], NoDecode]
+
+
+class Environment(BaseSettings):
+    """What a deployment decides. Amounts and limits are policy versions, never settings."""
+
+    model_config = SettingsConfigDict(env_file=None, extra="ignore", case_sensitive=True)
+
+    DATABASE_URL: str = Field(pattern=r"^postgres(ql)?://")
+    REDIS_URL: str = Field(pattern=r"^(redis|rediss|redis\+socket)://")
+    SECRET_KEY: str = Field(min_length=32)
+    ALLOWED_HOSTS: CommaSeparated = ()
+    PUBLIC_URL: str = Field(default="http://127.0.0.1:8000", pattern=r"^https?://[^/\s]+$")
+    OPENAI_BASE_URL: str = ""
+    OPENAI_API_KEY: str = ""
+    ASSISTANT_MODELS: CommaSeparated = ()
+    ASSISTANT_DEADLINE_SECONDS: float = Field(default=8.0, gt=0, le=60)
+    STRIPE_API_KEY: str = ""
+    STRIPE_API_BASE: str = Field(default="https://api.stripe.com", pattern=r"^https?://")
+    GATEWAY_CONTRACT_OVERRIDES: dict[str, float | tuple[float, ...]] = Field(default_factory=dict)
+    GATEWAY_TIMEOUT_SECONDS: float = Field(default=20.0, gt=0, le=120)
+    RECOVERY_INTERVAL_SECONDS: float = Field(default=30.0, ge=1, le=3600)
+    EMAIL_URL: str = Field(default="console:", pattern=r"^(console:|file:///|smtps?://)")
+    AUDIT_SINK: str = Field(default="log:", pattern=r"^(log:|file:///)")
+    DEMO_MODE: bool = False
+    LOG_FORMAT: Literal["json", "text"] = "json"
+
+    @field_validator("ALLOWED_HOSTS", "ASSISTANT_MODELS", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Environment":
+        if self.ASSISTANT_MODELS and not self.OPENAI_BASE_URL:
+            raise ValueError("ASSISTANT_MODELS names a model, but OPENAI_BASE_URL is empty")
+        if not self.DEMO_MODE and self.STRIPE_API_KEY and self.STRIPE_API_BASE.startswith("http://"):
+            raise ValueError("STRIPE_API_BASE must be https outside DEMO_MODE")
+        return self
+
+
+def read_environment() -> Environment:
+    """Read and check the environment; a wrong or missing value stops the start with one clear line."""
+    try:
+        return Environment()
+    except ValidationError as error:
+        _stop(error)
+
+
+def _stop(error: ValidationError) -> NoReturn:
+    """Name each variable and what is wrong with it; values are not printed, since some are secrets."""
+    problems = "; ".join(
+        f"{'.'.join(str(part) for part in item['loc']) or 'environment'}: {item['msg']}"
+        for item in error.errors(include_input=False, include_url=False)
+    )
+    sys.stderr.write(f"refund desk: the environment is not usable: {problems}\n")
+    raise SystemExit(os.EX_CONFIG)

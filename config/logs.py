@@ -1,0 +1,48 @@
+"""Logging: one structured line per event on standard error; ids and codes, never what people wrote."""
+
+from typing import Any
+
+import structlog
+
+_SHARED = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.add_logger_name,
+    structlog.processors.TimeStamper(fmt="iso", utc=True, key="logged_at"),
+]
+
+
+def logging_config(log_format: str) -> dict[str, Any]:
+    """Return Django's LOGGING for ``json`` or ``text`` lines, and set structlog up to use it."""
+    structlog.configure(
+        processors=[*_SHARED, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+    renderer = (
+        structlog.processors.JSONRenderer()
+        if log_format == "json"
+        else structlog.dev.ConsoleRenderer(colors=False)
+    )
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "line": {
+                "()": structlog.stdlib.ProcessorFormatter,
+                "processors": [
+                    structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                    structlog.processors.format_exc_info,
+                    renderer,
+                ],
+                "foreign_pre_chain": _SHARED,
+            },
+        },
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+        "root": {"handlers": ["stderr"], "level": "INFO"},
+        "loggers": {
+            "httpx2": {"level": "WARNING"},
+            "stripe": {"level": "WARNING"},
+            "openai": {"level": "WARNING"},
+        },
+    }

@@ -1,0 +1,86 @@
+"""What a customer may send, checked the same way by pages and API before anything is stored. Pure.
+
+A refused input is never cleaned into something that the customer did not write.
+"""
+
+import unicodedata
+from typing import Final
+
+MAX_MESSAGE: Final = 2000
+MAX_ORDER_NUMBER: Final = 64
+MAX_CLIENT_TOKEN: Final = 100
+PROBLEMS: Final = ("DUPLICATE_CHARGE",)
+
+_LINE_BREAKS: Final = frozenset("\n\t")
+# Unicode's embeddings, overrides and isolates: they show a text in another order than the one it is stored in.
+_BIDI_CONTROLS: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_FORBIDDEN: Final = frozenset({"Cc", "Cs"})
+_INVISIBLE: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Zl", "Zp", "Zs"})
+
+
+class IntakeRefusedError(ValueError):
+    """If you see this, what a person sent cannot be used; ``code`` is stable and ``text`` is for that person."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(code)
+        self.code, self.text = code, text
+
+
+def check_message(text: str) -> str:
+    """Return what the customer wrote, trimmed, its line breaks made line feeds; at most 2000 characters.
+
+    Raises IntakeRefusedError: MESSAGE_REQUIRED, MESSAGE_TOO_LONG, MESSAGE_NOT_READABLE.
+    """
+    trimmed = text.replace("\r\n", "\n").replace("\r", "\n").strip()
+    if any(_is_unreadable(character) for character in trimmed):
+        raise IntakeRefusedError(
+            "MESSAGE_NOT_READABLE", "The text contains hidden control characters. Type it again without them."
+        )
+    if not any(unicodedata.category(character) not in _INVISIBLE for character in trimmed):
+        raise IntakeRefusedError("MESSAGE_REQUIRED", "Tell us what happened.")
+    if len(trimmed) > MAX_MESSAGE:
+        raise IntakeRefusedError("MESSAGE_TOO_LONG", f"Use at most {MAX_MESSAGE} characters.")
+    return trimmed
+
+
+def check_order_number(text: str) -> str:
+    """Return the order number without spaces around it and without a leading ``#``; printable ASCII, at most 64.
+
+    Digits of other scripts are refused rather than read as ASCII ones: no record holds such a number.
+    Raises IntakeRefusedError: ORDER_NUMBER_REQUIRED, ORDER_NUMBER_INVALID.
+    """
+    number = text.strip(" \t\r\n").removeprefix("#")
+    if not number:
+        raise IntakeRefusedError("ORDER_NUMBER_REQUIRED", "Choose an order, or type an order number.")
+    if len(number) > MAX_ORDER_NUMBER or not (number.isascii() and number.isprintable()):
+        raise IntakeRefusedError(
+            "ORDER_NUMBER_INVALID", "Type the order number as it stands in your order confirmation."
+        )
+    return number
+
+
+def check_client_token(text: str) -> str:
+    """Return a caller's token for one request: 1 to 100 visible ASCII characters.
+
+    Raises IntakeRefusedError: CLIENT_TOKEN_INVALID.
+    """
+    if not 1 <= len(text) <= MAX_CLIENT_TOKEN or not all("!" <= character <= "~" for character in text):
+        raise IntakeRefusedError("CLIENT_TOKEN_INVALID", "Use 1 to 100 visible ASCII characters.")
+    return text
+
+
+def check_problem(text: str) -> str:
+    """Return the code of a problem, whatever its case; an empty text stays empty.
+
+    Raises IntakeRefusedError: PROBLEM_UNKNOWN.
+    """
+    code = text.strip().upper()
+    if code and code not in PROBLEMS:
+        raise IntakeRefusedError("PROBLEM_UNKNOWN", f"Use one of: {', '.join(PROBLEMS)}.")
+    return code
+
+
+def _is_unreadable(character: str) -> bool:
+    if character in _LINE_BREAKS:
+        return False
+    return character in _BIDI_CONTROLS or unicodedata.category(character) in _FORBIDDEN

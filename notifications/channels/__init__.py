@@ -1,0 +1,1 @@
+"""How a message leaves: one port, and the channels behind it."""

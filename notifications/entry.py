@@ -1,0 +1,95 @@
+"""What one entry of the catalogue is, and the words that its text may take from the facts. Pure."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Final
+
+from ledger.money import UnknownCurrencyError, format_minor_units
+from ledger.snapshot import EntryKind, EntryStatus
+from notifications.facts import StatedEntry, StatedFacts
+
+_RETURNS: Final = frozenset({EntryKind.REFUND, EntryKind.REVERSAL})
+
+
+class Stage(StrEnum):
+    """The four steps that a customer sees."""
+
+    RECEIVED = "RECEIVED"
+    CHECKING = "CHECKING"
+    DECISION = "DECISION"
+    REFUND = "REFUND"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One thing that may be said, and the predicate over the facts that proves it.
+
+    The texts take ``{words}`` from ``words_for``; ``requires`` holds only where all of them are known. ``closed``:
+    nothing more happens unless somebody acts.
+    """
+
+    key: str
+    stage: Stage
+    heading: str
+    body: str
+    next: str
+    requires: Callable[[StatedFacts], bool]
+    closed: bool = False
+
+
+def has_amount(facts: StatedFacts) -> bool:
+    """Say whether the facts hold an amount that can be written."""
+    return _money(facts.amount_minor_units, facts.currency) != ""
+
+
+def words_for(facts: StatedFacts) -> dict[str, str]:
+    """Return every word an entry may use; a clause about something unknown is empty."""
+    return {
+        "order": order_text(facts.order_number),
+        "amount": _money(facts.amount_minor_units, facts.currency),
+        "reference": facts.reference,
+        "processor_reference": facts.processor_reference or "",
+        "under_ticket": f" under ticket #{facts.ticket}" if facts.ticket is not None else "",
+        "on_completed": f" on {time_text(facts.completed_at)}" if facts.completed_at else "",
+        "to_card": f" to the card ending {facts.card_last4}" if facts.card_last4 else "",
+        "other_orders": _list([order_text(number) for number in facts.other_order_numbers]),
+        "returned": _returned(facts.entries),
+    }
+
+
+def order_text(number: str) -> str:
+    """Return how an order is named to its buyer: ``order #2841``."""
+    return f"order #{number.removeprefix('#')}" if number else "your order"
+
+
+def time_text(at: datetime) -> str:
+    """Return an absolute time with its zone: ``28 Nov 2026, 10:41 UTC``."""
+    utc = at.astimezone(UTC)
+    return f"{utc.day} {utc:%b %Y, %H:%M} UTC"
+
+
+def _money(amount_minor_units: int | None, currency: str) -> str:
+    if amount_minor_units is None:
+        return ""
+    try:
+        return format_minor_units(amount_minor_units, currency)
+    except UnknownCurrencyError:
+        return ""
+
+
+def _returned(entries: tuple[StatedEntry, ...]) -> str:
+    """Return a sentence about money that ledger rows show as returned, or nothing."""
+    done = [
+        f"{amount} on {time_text(entry.occurred_at)}, reference {entry.processor_reference}"
+        for entry in entries
+        if entry.kind in _RETURNS
+        and entry.status == EntryStatus.SUCCEEDED
+        and (amount := _money(entry.amount_minor_units, entry.currency))
+    ]
+    return f" They show {_list(done)}." if done else ""
+
+
+def _list(parts: list[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

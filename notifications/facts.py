@@ -1,0 +1,97 @@
+"""Everything that a sentence to a customer may depend on, as one frozen value. Pure.
+
+``refunds.facts`` fills it from rows; the catalogue words it; a queued message keeps it as JSON, so that a message
+says what was true when it became due. States arrive as their codes: this app does not know refunds.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Self
+
+
+class Receipt(StrEnum):
+    """What became of the receipt of a confirmed refund."""
+
+    NONE = "NONE"
+    QUEUED = "QUEUED"
+    DELAYED = "DELAYED"  # at least one attempt did not get through, and another is due
+    DELIVERED = "DELIVERED"
+    FAILED = "FAILED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedEntry:
+    """One ledger row behind the finding: its codes are those of ``ledger.snapshot``, its amount minor units."""
+
+    kind: str
+    status: str
+    processor_reference: str
+    amount_minor_units: int
+    currency: str
+    occurred_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedFacts:
+    """What the rows say about one request at one moment. Times are aware; amounts are minor units.
+
+    ``operation_state`` is that of the operation that leads, None before there is one. ``other_operation_stands``:
+    another operation of the request may have moved money. ``completed_at``: when the leading operation was recorded
+    COMPLETED, also if that has changed since. ``ticket`` is the newest case's, ``case_kind`` that of an open case.
+    """
+
+    workflow_state: str
+    reference: str
+    order_number: str
+    requested_at: datetime
+    operation_state: str | None = None
+    other_operation_stands: bool = False
+    finding: str = ""
+    reason_code: str = ""
+    amount_minor_units: int | None = None
+    currency: str = ""
+    processor_reference: str | None = None
+    card_last4: str = ""
+    ticket: int | None = None
+    case_kind: str = ""
+    entries: tuple[StatedEntry, ...] = ()
+    other_order_numbers: tuple[str, ...] = ()
+    completed_at: datetime | None = None
+    last_checked_at: datetime | None = None
+    next_check_at: datetime | None = None
+    receipt: Receipt = Receipt.NONE
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values; times are ISO 8601."""
+        plain: dict[str, Any] = _plain(asdict(self))
+        return plain
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Return the facts that ``to_json`` wrote; what a later version added or dropped is left out."""
+        known = {field.name for field in fields(cls)}
+        values = {name: _read(name, value) for name, value in stored.items() if name in known}
+        return cls(**values)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _read(name: str, value: Any) -> Any:
+    if name == "entries":
+        return tuple(
+            StatedEntry(**item | {"occurred_at": datetime.fromisoformat(item["occurred_at"])})
+            for item in value
+        )
+    if name == "other_order_numbers":
+        return tuple(value)
+    if name == "receipt":
+        return Receipt(value)
+    return datetime.fromisoformat(value) if name.endswith("_at") and value is not None else value

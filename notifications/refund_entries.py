@@ -1,0 +1,209 @@
+"""What may be said once a refund operation leads: strongest first. Pure.
+
+A refund is claimed only where the operation is COMPLETED and the provider's reference is there. A lost answer is
+"being verified": neither failed nor sent. Source: stages 9 to 13 and the degrade table.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from notifications.entry import Entry, Stage, has_amount
+from notifications.facts import Receipt, StatedFacts
+
+_UPDATE: Final = "We'll update you through the contact method on your account."
+
+
+def _confirmed(*receipts: Receipt) -> Callable[[StatedFacts], bool]:
+    def requires(facts: StatedFacts) -> bool:
+        return (
+            facts.workflow_state == facts.operation_state == "COMPLETED"
+            and bool(facts.processor_reference)
+            and has_amount(facts)
+            and facts.receipt in (receipts or tuple(Receipt))
+        )
+
+    return requires
+
+
+def _leads(operation: str, *workflows: str) -> Callable[[StatedFacts], bool]:
+    def requires(facts: StatedFacts) -> bool:
+        return facts.operation_state == operation and (not workflows or facts.workflow_state in workflows)
+
+    return requires
+
+
+def _leads_alone(operation: str, *workflows: str) -> Callable[[StatedFacts], bool]:
+    """Require also that no other operation may have moved money: only then "no money" is proven."""
+    leads = _leads(operation, *workflows)
+    return lambda facts: leads(facts) and not facts.other_operation_stands
+
+
+def _was_confirmed(*operations: str) -> Callable[[StatedFacts], bool]:
+    def requires(facts: StatedFacts) -> bool:
+        return facts.completed_at is not None and facts.operation_state in operations
+
+    return requires
+
+
+def _people_hold_it(facts: StatedFacts) -> bool:
+    # Refused, failed and cancelled operations are over: the request alone says where it stands.
+    over = facts.operation_state in {None, "REJECTED", "FAILED", "CANCELLED"}
+    return facts.workflow_state == "MANUAL_REVIEW" and (not over or facts.other_operation_stands)
+
+
+REFUND_ENTRIES: Final = (
+    Entry(
+        key="REFUND_CONFIRMED_RECEIPT_DELAYED",
+        stage=Stage.REFUND,
+        heading="Your refund of {amount} for {order} has been confirmed.",
+        body=(
+            "Our payment processor confirmed it{to_card}. The receipt e-mail is delayed, but the transaction "
+            "reference is here: {processor_reference}."
+        ),
+        next="We keep trying to deliver the receipt. Your bank decides when the refund appears.",
+        requires=_confirmed(Receipt.DELAYED),
+        closed=True,
+    ),
+    Entry(
+        key="REFUND_CONFIRMED_RECEIPT_UNDELIVERED",
+        stage=Stage.REFUND,
+        heading="Your refund of {amount} for {order} has been confirmed.",
+        body=(
+            "Our payment processor confirmed it{to_card}. The receipt e-mail could not be delivered, but the "
+            "transaction reference is here: {processor_reference}."
+        ),
+        next="Keep the reference from this page. Your bank decides when the refund appears.",
+        requires=_confirmed(Receipt.FAILED),
+        closed=True,
+    ),
+    Entry(
+        key="REFUND_CONFIRMED",
+        stage=Stage.REFUND,
+        heading="Your refund of {amount} for {order} was processed.",
+        body=(
+            "Our payment processor confirmed it{on_completed}{to_card}. "
+            "Transaction reference: {processor_reference}."
+        ),
+        next="Your bank decides when it appears on your statement.",
+        requires=_confirmed(),
+        closed=True,
+    ),
+    Entry(
+        key="REFUND_RETURNED",
+        stage=Stage.REFUND,
+        heading="The refund for {order} did not stay in place.",
+        body=(
+            "We recorded it as confirmed{on_completed}. That has changed: our payment processor now reports that "
+            "it did not go through. Our billing team is looking at it{under_ticket}."
+        ),
+        next=_UPDATE,
+        requires=_was_confirmed("FAILED"),
+    ),
+    Entry(
+        key="REFUND_NO_LONGER_CONFIRMED",
+        stage=Stage.REFUND,
+        heading="The refund for {order} is no longer confirmed.",
+        body=(
+            "We recorded it as confirmed{on_completed}. Our payment processor has reported a change since, and our "
+            "finance team is checking it{under_ticket}."
+        ),
+        next=_UPDATE,
+        requires=_was_confirmed("MANUAL_REVIEW", "PROVIDER_PENDING"),
+    ),
+    Entry(
+        key="REFUND_BEING_VERIFIED",
+        stage=Stage.REFUND,
+        heading="We received your refund request and are verifying its status with our payment processor.",
+        body=(
+            "We have not received a final answer about the refund for {order}, so we look it up. "
+            "Asking again won't create a second refund."
+        ),
+        next="We'll update you when it is confirmed.",
+        requires=_leads("STATUS_UNKNOWN"),
+    ),
+    Entry(
+        key="REFUND_WITH_FINANCE",
+        stage=Stage.REFUND,
+        heading="We still can't confirm what happened to this refund.",
+        body=(
+            "Our finance team is checking the refund for {order} with our payment processor{under_ticket}. "
+            "Until we know, no other refund is started for this request."
+        ),
+        next=_UPDATE,
+        requires=_leads("MANUAL_REVIEW", "MANUAL_REVIEW", "EXECUTING"),
+    ),
+    Entry(
+        key="REFUND_PENDING_AT_PROCESSOR",
+        stage=Stage.REFUND,
+        heading="Your refund has been submitted and is processing.",
+        body="Our payment processor has the refund for {order} and has not finished it. It isn't confirmed yet.",
+        next="We'll update you when it is confirmed.",
+        requires=_leads("PROVIDER_PENDING"),
+    ),
+    Entry(
+        key="REFUND_ATTEMPT_ABSENT",
+        stage=Stage.REFUND,
+        heading="Our payment processor has no refund from our first attempt.",
+        body=(
+            "We looked it up. The same refund for {order} is still approved, and there is only one. "
+            "Nothing has been refunded yet."
+        ),
+        next="We'll update you when it is confirmed.",
+        requires=_leads_alone("CONFIRMED_ABSENT", "EXECUTING"),
+    ),
+    Entry(
+        key="REFUND_NOT_ACCEPTED",
+        stage=Stage.REFUND,
+        heading="Our payment processor did not accept this refund.",
+        body=(
+            "No money has been returned for this request. "
+            "Our billing team is looking at {order}{under_ticket}."
+        ),
+        next=_UPDATE,
+        requires=_leads_alone("REJECTED", "MANUAL_REVIEW"),
+    ),
+    Entry(
+        key="REFUND_NOT_ACCEPTED_CLOSED",
+        stage=Stage.REFUND,
+        heading="Our payment processor did not accept this refund.",
+        body="No money has been returned for this request, and it is closed.",
+        next="If you still need help with {order}, ask us again here.",
+        requires=_leads_alone("REJECTED", "REJECTED"),
+        closed=True,
+    ),
+    Entry(
+        key="REFUND_DID_NOT_GO_THROUGH",
+        stage=Stage.REFUND,
+        heading="Our payment processor could not complete this refund.",
+        body=(
+            "It reports that the refund for {order} did not go through. "
+            "Our billing team is looking at it{under_ticket}."
+        ),
+        next=_UPDATE,
+        requires=_leads_alone("FAILED", "MANUAL_REVIEW"),
+    ),
+    Entry(
+        key="REFUND_BEING_SENT",
+        stage=Stage.REFUND,
+        heading="Your refund is approved and we're sending it to our payment processor.",
+        body="The refund for {order} isn't confirmed yet.",
+        next="We'll update you when it is confirmed.",
+        requires=_leads("SUBMITTED", "EXECUTING"),
+    ),
+    Entry(
+        key="REFUND_NOT_SENT_YET",
+        stage=Stage.REFUND,
+        heading="Your refund is approved.",
+        body="Our payment processor does not have it yet. Nothing has been refunded for {order} yet.",
+        next="We'll update you when it is confirmed.",
+        requires=_leads_alone("CREATED", "EXECUTING"),
+    ),
+    Entry(
+        key="REFUND_UNDER_REVIEW",
+        stage=Stage.REFUND,
+        heading="Your request for {order} is with our billing team{under_ticket}.",
+        body="They are checking what our payment processor holds for it. Asking again won't create a second refund.",
+        next=_UPDATE,
+        requires=_people_hold_it,
+    ),
+)

@@ -1,0 +1,88 @@
+"""What a policy version says, as typed values, and what it decides about one case. Pure.
+
+Amounts are minor units by currency code. A currency without a limit never runs automatically.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+import jsonschema
+
+_LIMITS: Final = {
+    "type": "object",
+    "propertyNames": {"pattern": "^[A-Z]{3}$"},
+    "additionalProperties": {"type": "integer", "minimum": 0},
+}
+RULES_SCHEMA: Final[dict[str, Any]] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "additionalProperties": False,
+    "required": [
+        "auto_limit_minor_units",
+        "two_people_above_minor_units",
+        "duplicate_window_hours",
+        "max_age_days",
+        "snapshot_max_age_seconds",
+        "approval_valid_hours",
+    ],
+    "properties": {
+        "auto_limit_minor_units": _LIMITS,
+        "two_people_above_minor_units": _LIMITS,
+        "duplicate_window_hours": {"type": "integer", "minimum": 1},
+        "max_age_days": {"type": "integer", "minimum": 1},
+        "snapshot_max_age_seconds": {"type": "integer", "minimum": 1},
+        "approval_valid_hours": {"type": "integer", "minimum": 1},
+        "automatic_without_model": {"type": "boolean"},
+        "closes_on_gateway_rejection": {"type": "boolean"},
+        "review_within_business_days": {"type": "integer", "minimum": 1},
+    },
+}
+
+
+class PolicyRulesError(ValueError):
+    """If you see this, a stored policy version does not have the documented shape; nothing may be decided by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRules:
+    """The numbers of one policy version."""
+
+    auto_limit_minor_units: Mapping[str, int]
+    two_people_above_minor_units: Mapping[str, int]
+    duplicate_window: timedelta
+    max_age_days: int
+    snapshot_max_age: timedelta
+    approval_valid: timedelta
+    automatic_without_model: bool
+    closes_on_gateway_rejection: bool
+    review_within_business_days: int | None
+
+    def auto_limit(self, currency: str) -> int | None:
+        """Return the largest amount that may be approved automatically, or None if none may."""
+        return self.auto_limit_minor_units.get(currency)
+
+    def approvals_needed(self, amount_minor_units: int, currency: str) -> int:
+        """Return how many people must approve a refund that is not automatic: two where no limit is given."""
+        limit = self.two_people_above_minor_units.get(currency)
+        return 1 if limit is not None and amount_minor_units <= limit else 2
+
+
+def parse_rules(document: Any) -> PolicyRules:
+    """Return the typed rules of a policy document, or raise ``PolicyRulesError`` naming the first defect."""
+    try:
+        jsonschema.validate(document, RULES_SCHEMA)
+    except jsonschema.ValidationError as error:
+        raise PolicyRulesError(error.message) from error
+    return PolicyRules(
+        auto_limit_minor_units=document["auto_limit_minor_units"],
+        two_people_above_minor_units=document["two_people_above_minor_units"],
+        duplicate_window=timedelta(hours=document["duplicate_window_hours"]),
+        max_age_days=document["max_age_days"],
+        snapshot_max_age=timedelta(seconds=document["snapshot_max_age_seconds"]),
+        approval_valid=timedelta(hours=document["approval_valid_hours"]),
+        automatic_without_model=document.get("automatic_without_model", True),
+        closes_on_gateway_rejection=document.get("closes_on_gateway_rejection", False),
+        review_within_business_days=document.get("review_within_business_days"),
+    )

@@ -1,0 +1,134 @@
+"""The JSON that goes in and out; every rule about content is in ``ledger.intake``."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field, inline_serializer
+from rest_framework import serializers
+
+from ledger.intake import IntakeRefusedError, check_message, check_order_number, check_problem
+
+
+@extend_schema_field(OpenApiTypes.STR)
+class IntakeField(serializers.Field[str, str, str, Any]):
+    """A text that one intake check accepts; numbers and other values are never turned into text."""
+
+    def __init__(self, check: Callable[[str], str], **options: Any) -> None:
+        super().__init__(**options)
+        self._check = check
+
+    def to_internal_value(self, data: Any) -> str:
+        """Return the checked text."""
+        if not isinstance(data, str):
+            raise serializers.ValidationError("Use a text.", code=f"{self.field_name}_not_a_text")
+        try:
+            return self._check(data)
+        except IntakeRefusedError as refused:
+            raise serializers.ValidationError(refused.text, code=refused.code.lower()) from refused
+
+    def to_representation(self, value: str) -> str:
+        """Return the text as it is."""
+        return value
+
+    def fail(self, key: str, **_values: Any) -> NoReturn:
+        """Name the member in the code: ``order_number_required``."""
+        word = "required" if key in {"required", "null"} else key
+        raise serializers.ValidationError(f"{self.field_name} is required.", code=f"{self.field_name}_{word}")
+
+
+class NewRefundRequestSerializer(serializers.Serializer[Any]):
+    """A customer's request about one of their own orders."""
+
+    message = IntakeField(check_message, help_text="What happened, in the customer's own words.")
+    order_number = IntakeField(check_order_number, help_text="One of the customer's own orders.")
+    problem = IntakeField(check_problem, required=False, default="", help_text="DUPLICATE_CHARGE.")
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Refuse members that this version does not know, rather than ignoring what somebody meant."""
+        if isinstance(data, Mapping):
+            unknown = {name: self._unknown() for name in data if name not in self.fields}
+            if unknown:
+                raise serializers.ValidationError(unknown)
+        return super().to_internal_value(data)
+
+    @staticmethod
+    def _unknown() -> list[serializers.ErrorDetail]:
+        return [serializers.ErrorDetail("This member is not known.", code="unknown_field")]
+
+
+class StatusSerializer(serializers.Serializer[Any]):
+    """What the customer is told now."""
+
+    key = serializers.CharField()
+    stage = serializers.CharField()
+    heading = serializers.CharField()
+    body = serializers.CharField()
+    next = serializers.CharField()
+
+
+class OperationSerializer(serializers.Serializer[Any]):
+    """The financial instruction that leads."""
+
+    refund_operation_id = serializers.CharField(source="pk")
+    state = serializers.CharField()
+    amount_minor_units = serializers.IntegerField()
+    currency = serializers.CharField()
+    processor_reference = serializers.CharField(allow_null=True)
+
+
+class TimelineSerializer(serializers.Serializer[Any]):
+    """One line of the story."""
+
+    at = serializers.DateTimeField()
+    key = serializers.CharField()
+    text = serializers.CharField()
+
+
+class RefundRequestSerializer(serializers.Serializer[Any]):
+    """One request as its customer sees it."""
+
+    workflow_id = serializers.CharField(source="workflow.pk")
+    reference = serializers.CharField(source="workflow.reference")
+    order_number = serializers.CharField(source="facts.order_number")
+    state = serializers.CharField(source="workflow.state")
+    finding = serializers.CharField(source="workflow.finding")
+    reason_code = serializers.CharField(source="workflow.reason_code")
+    ticket = serializers.IntegerField(source="facts.ticket", allow_null=True)
+    status = StatusSerializer(source="statement")
+    operation = OperationSerializer(allow_null=True)
+    timeline = TimelineSerializer(many=True)
+    created_at = serializers.DateTimeField(source="workflow.created_at")
+    updated_at = serializers.DateTimeField(source="workflow.updated_at")
+    checked_at = serializers.DateTimeField(source="facts.last_checked_at", allow_null=True)
+
+
+class RefundRequestPageSerializer(serializers.Serializer[Any]):
+    """A page of requests, newest first."""
+
+    count = serializers.IntegerField()
+    next = serializers.URLField(allow_null=True)
+    previous = serializers.URLField(allow_null=True)
+    results = RefundRequestSerializer(many=True)
+
+
+ProblemSerializer = inline_serializer(
+    "Problem",
+    {
+        "type": serializers.CharField(),
+        "title": serializers.CharField(),
+        "status": serializers.IntegerField(),
+        "code": serializers.CharField(),
+        "detail": serializers.CharField(),
+        "errors": inline_serializer(
+            "FieldProblem",
+            {
+                "field": serializers.CharField(),
+                "code": serializers.CharField(),
+                "detail": serializers.CharField(),
+            },
+            many=True,
+            required=False,
+        ),
+    },
+)

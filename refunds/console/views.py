@@ -1,0 +1,195 @@
+"""The review console's pages: the queue, one case with its evidence, and a decision on its exact command.
+
+Nothing here decides: a POST is one call to ``refunds.pipeline.decide``, and what that refuses is shown as a sentence.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.http import urlencode
+from django.views.decorators.http import require_http_methods, require_safe
+
+from approvals.services import DecisionRefusedError
+from ledger.clock import now_utc
+from ledger.transitions import TransitionRefusedError
+from refunds.console import wording
+from refunds.console.access import may_approve, staff_only, why_no_decision
+from refunds.console.forms import ApproveForm, DecisionForm, QueueFilterForm, RejectForm
+from refunds.pipeline import decide
+from refunds.selectors.review import list_queue
+from refunds.selectors.review_case import get_case
+from refunds.selectors.review_records import ApprovalFacts, CaseEvidence, QueueRow, Reviewer
+from refunds.tasks import send_nudges
+
+_FORMS: Final[dict[str, type[DecisionForm]]] = {"approve": ApproveForm, "reject": RejectForm}
+_CONFLICT = 409
+_FORBIDDEN = 403
+_UNPROCESSABLE = 422
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLine:
+    """One row of the queue with its sentences."""
+
+    row: QueueRow
+    why: str
+    waiting: str
+
+
+@require_safe
+@staff_only
+def queue(request: HttpRequest, reviewer: Reviewer) -> HttpResponse:
+    """Show the open cases of the reviewer's merchants, oldest first."""
+    form = QueueFilterForm(request.GET)
+    wanted = form.wanted()
+    page = list_queue(reviewer=reviewer, wanted=wanted, page=_page_number(request), now=now_utc())
+    query = {"kind": wanted.kind, "q": wanted.text} if wanted.is_set else {}
+    return _page(
+        request,
+        "console/queue.html",
+        title="Review queue",
+        form=form,
+        filtered=wanted.is_set,
+        page=page,
+        lines=[
+            QueueLine(row, wording.why_a_person(row.reason), wording.waiting_text(row.waiting))
+            for row in page.rows
+        ],
+        filter_query=urlencode(query),
+    )
+
+
+@require_safe
+@staff_only
+def case(request: HttpRequest, reviewer: Reviewer, ticket: int) -> HttpResponse:
+    """Show one case with its evidence."""
+    return _case_page(request, reviewer, _case_or_404(reviewer, ticket))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@staff_only
+def decide_case(request: HttpRequest, reviewer: Reviewer, ticket: int, decision: str) -> HttpResponse:
+    """Confirm and record one decision; ``?seen=`` is the fingerprint that the case page showed."""
+    found = _case_or_404(reviewer, ticket)
+    if not may_approve(reviewer, found):
+        raise PermissionDenied
+    if request.method == "POST":
+        return _take_decision(request, reviewer, found, decision)
+    return _ask_to_confirm(request, reviewer, found, decision)
+
+
+def _ask_to_confirm(
+    request: HttpRequest, reviewer: Reviewer, found: CaseEvidence, decision: str
+) -> HttpResponse:
+    approval = found.approval
+    if approval is None or why_no_decision(reviewer, found):
+        return redirect("console:case", ticket=found.ticket)
+    if request.GET.get("seen", approval.fingerprint) != approval.fingerprint:
+        return _case_page(request, reviewer, found, refused="FINGERPRINT_CHANGED")
+    form = _FORMS[decision](initial={"fingerprint": approval.fingerprint})
+    return _confirm_page(request, found, approval, decision, form)
+
+
+def _take_decision(
+    request: HttpRequest, reviewer: Reviewer, found: CaseEvidence, decision: str
+) -> HttpResponse:
+    approval, barred = found.approval, why_no_decision(reviewer, found)
+    if approval is None or barred:
+        return _case_page(request, reviewer, found, refused=barred or "NOT_PENDING")
+    form = _FORMS[decision](request.POST)
+    if not form.is_valid():
+        return _confirm_page(request, found, approval, decision, form, status=_UNPROCESSABLE)
+    refused = _decide(reviewer, approval, decision, form.cleaned_data)
+    if refused:
+        return _case_page(request, reviewer, _case_or_404(reviewer, found.ticket), refused=refused)
+    messages.success(request, wording.recorded_text(found, decision=decision))
+    return redirect("console:case", ticket=found.ticket)
+
+
+def _decide(reviewer: Reviewer, approval: ApprovalFacts, decision: str, entered: dict[str, Any]) -> str:
+    """Record the decision; return the code of a refusal, or an empty text."""
+    try:
+        nudges = decide(
+            approval_id=approval.approval_id,
+            decision=decision,
+            staff_user_id=reviewer.user_id,
+            fingerprint=entered["fingerprint"],
+            reason_code=entered["reason_code"],
+            note=entered["note"],
+            now=now_utc(),
+        )
+    except DecisionRefusedError as refused:
+        return refused.code
+    except TransitionRefusedError:
+        return "NOT_PENDING"
+    send_nudges(nudges)
+    return ""
+
+
+def _case_or_404(reviewer: Reviewer, ticket: int) -> CaseEvidence:
+    found = get_case(reviewer=reviewer, ticket=ticket, now=now_utc())
+    if found is None:
+        raise Http404
+    return found
+
+
+def _case_page(
+    request: HttpRequest, reviewer: Reviewer, found: CaseEvidence, *, refused: str = ""
+) -> HttpResponse:
+    status = {"": 200, "NOT_ALLOWED": _FORBIDDEN}.get(refused, _CONFLICT)
+    barred = why_no_decision(reviewer, found)
+    return _page(
+        request,
+        "console/case.html",
+        status=status,
+        title=_title(found),
+        case=found,
+        why=[wording.why_a_person(code) for code in found.reasons],
+        waiting=wording.waiting_text(found.waiting),
+        barred=wording.why_no_decision(barred),
+        refused=wording.why_refused(refused) if refused else "",
+    )
+
+
+def _confirm_page(
+    request: HttpRequest,
+    found: CaseEvidence,
+    approval: ApprovalFacts,
+    decision: str,
+    form: DecisionForm,
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    verb = "Approve" if decision == "approve" else "Reject"
+    return _page(
+        request,
+        "console/decide.html",
+        status=status,
+        title=f"{verb} refund of {approval.amount}?",
+        button=f"{verb} refund of {approval.amount}",
+        case=found,
+        approval=approval,
+        approving=decision == "approve",
+        effect=wording.effect_of_approving(approval)
+        if decision == "approve"
+        else "The request is closed as rejected, and nothing is sent.",
+        form=form,
+    )
+
+
+def _title(found: CaseEvidence) -> str:
+    amount = f" · {found.amount}" if found.amount else ""
+    return f"Ticket #{found.ticket} · order #{found.order.number}{amount}"
+
+
+def _page(request: HttpRequest, template: str, *, status: int = 200, **context: Any) -> HttpResponse:
+    return render(request, template, {**admin.site.each_context(request), **context}, status=status)
+
+
+def _page_number(request: HttpRequest) -> int:
+    text = request.GET.get("page", "1")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 1  # noqa: PLR2004

@@ -1,0 +1,114 @@
+"""The console's sentences: why a person is needed, why a decision is refused, and how long a case waits. Pure.
+
+A code without a sentence is shown as it is: saying less is better than saying something else.
+"""
+
+from datetime import timedelta
+from typing import Final
+
+from refunds.selectors.review_records import ApprovalFacts, CaseEvidence
+
+WHY_A_PERSON: Final = {
+    "APPROVAL_THRESHOLD": "The amount is above what the policy lets run automatically.",
+    "PERSON_REQUIRED": "An earlier approval of this request was voided or the case was reviewed, "
+    "so a person must decide.",
+    "POLICY_MISSING": "No policy version applies to this request, so nothing may be decided automatically.",
+    "POLICY_OVERLAP": "More than one policy version applies to this request.",
+    "POLICY_UNREADABLE": "The policy version that applies cannot be read.",
+    "SCHEMA": "The proposal was malformed, so it was rejected.",
+    "ACTION_ALLOWED": "The proposal asked for an action that is not allowed, so it was rejected.",
+    "CUSTOMER_AUTHORISED": "The order is not the customer's own according to our records.",
+    "POLICY_RULES": "The policy does not allow this refund.",
+    "AMOUNT_MATCHES_LEDGER": "The amount or currency does not agree with the ledger.",
+    "GUARDRAILS": "The proposal contained unsafe language, so it was rejected.",
+    "DISPUTE_OPEN": "The bank is deciding a dispute about one of these charges.",
+    "DISPUTE_DECIDED": "The bank has decided a dispute about one of these charges.",
+    "STALE_SNAPSHOT": "The payment records are older than the policy allows.",
+    "CONFLICTING_ROWS": "The payment records contradict each other.",
+    "THREE_OR_MORE_CAPTURES": "The order has three or more completed charges.",
+    "CAPTURE_PENDING": "One of the charges is still pending.",
+    "ORDER_CURRENCY_DISAGREES": "The order and its charges are in different currencies.",
+    "CAPTURES_OF_ONE_PAYMENT": "Both charges belong to one payment.",
+    "OPEN_OPERATION": "A refund of one of these charges is already under way.",
+    "REFUND_PENDING": "A refund of one of these charges is pending.",
+    "REVERSAL_INCOMPLETE": "A reversal of one of these charges is incomplete.",
+    "SPLIT_TENDER": "The charges differ and together make up the order's total.",
+    "AMOUNT_DRIFT": "The two charges are nearly but not exactly the same amount.",
+    "DIFFERENT_AMOUNTS": "The two charges are of different amounts.",
+    "UNKNOWN_ORDER_TOTAL": "The order's total is unknown.",
+    "TOTAL_DISAGREES": "The order's total agrees with neither one charge nor both.",
+    "DIFFERENT_PAYMENT_METHODS": "The two charges were paid with different methods.",
+    "OUTSIDE_WINDOW": "A charge is older than the policy looks back.",
+    "NOT_PROVEN": "The payment records prove nothing either way.",
+    "NOT_FOUND_YET": "The provider's answer was lost, and no refund was found in time. "
+    "That does not prove that there is none.",
+    "STILL_AMBIGUOUS": "The provider's records could not settle what happened to this refund.",
+    "CONFIRMED_FAILED": "The provider accepted this refund and then failed it.",
+    "CONFIRMED_REJECTED": "The provider refused this refund.",
+    "ANSWER_FAILED": "The provider accepted this refund and then failed it.",
+    "ANSWER_REFUSED": "The provider refused this refund.",
+}
+WHY_NO_DECISION: Final = {
+    "CASE_CLOSED": "This case is closed.",
+    "RECOVERY_NEEDED": "This case needs an investigation, not an approval. Actions on such cases come with the "
+    "recovery tools; until then nothing is sent and the evidence is shown as it stands.",
+    "NOT_PENDING": "This request is not waiting for a decision.",
+    "NOT_ALLOWED": "You may read cases of this merchant, but not decide them.",
+    "OWN_REQUEST": "You made this request, so somebody else must decide it.",
+    "ALREADY_VOTED": "You have decided this request already; it needs a second person.",
+}
+_NOT_RECORDED: Final = "Your decision was not recorded."
+WHY_REFUSED: Final = WHY_NO_DECISION | {
+    "CASE_CLOSED": "This case is closed: somebody decided it, or the request changed, while you were looking.",
+    "NOT_PENDING": "This request is no longer waiting for a decision: somebody decided it, or it changed, "
+    "while you were looking.",
+    "FINGERPRINT_CHANGED": "The command changed while you were looking. Compare the charges again and decide "
+    "about the command that is shown now.",
+    "EXPIRED": "This approval has expired, so the evidence must be read again first.",
+}
+
+
+def why_a_person(code: str) -> str:
+    """Return why a case of this reason code needs a person."""
+    return WHY_A_PERSON.get(code, f"Reason code: {code}." if code else "No reason was recorded.")
+
+
+def why_no_decision(code: str) -> str:
+    """Return why the reviewer cannot decide the case now, or an empty text."""
+    return WHY_NO_DECISION.get(code, code)
+
+
+def why_refused(code: str) -> str:
+    """Return why a decision was refused; it always says that nothing was recorded."""
+    return f"{WHY_REFUSED.get(code, f'The decision was refused ({code}).')} {_NOT_RECORDED}"
+
+
+def waiting_text(waiting: timedelta) -> str:
+    """Return a waiting time in its two largest units: ``3 d 4 h``, ``2 h 10 min``, ``less than a minute``."""
+    minutes = max(0, int(waiting.total_seconds() // 60))
+    days, hours, minutes = minutes // 1440, minutes % 1440 // 60, minutes % 60
+    if days:
+        return f"{days} d {hours} h"
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min" if minutes else "less than a minute"
+
+
+def effect_of_approving(approval: ApprovalFacts) -> str:
+    """Return what one more approval does."""
+    number = approval.votes + 1
+    if number < approval.needed:
+        return f"Yours is approval {number} of {approval.needed}. Nothing is sent until somebody else approves too."
+    return f"Yours is approval {number} of {approval.needed}. The refund is then sent to the provider."
+
+
+def recorded_text(case: CaseEvidence, *, decision: str) -> str:
+    """Return what was recorded, said once the decision is committed."""
+    if case.approval is None or decision != "approve":
+        return f"Rejected: no refund is sent for ticket #{case.ticket}."
+    if case.approval.votes + 1 < case.approval.needed:
+        return (
+            f"Your approval of {case.approval.amount} for ticket #{case.ticket} is recorded. "
+            "It needs another person's approval before anything is sent."
+        )
+    return f"Approved: a refund of {case.approval.amount} for ticket #{case.ticket}."

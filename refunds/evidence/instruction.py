@@ -1,0 +1,25 @@
+"""The exact command of a workflow, built from verified columns alone."""
+
+from refunds.fingerprints import RefundInstruction
+from refunds.models import RefundWorkflow
+
+
+class NoVerifiedTargetError(RuntimeError):
+    """If you see this, a command was asked of a workflow whose finding names no charge to refund."""
+
+
+def build_instruction(workflow: RefundWorkflow) -> RefundInstruction:
+    """Return the command that would refund what stage 5 proved; a proposal has no part in it."""
+    payment = workflow.refund_payment
+    if payment is None or workflow.amount_minor_units is None or not workflow.currency:
+        raise NoVerifiedTargetError(workflow.pk)
+    return RefundInstruction(
+        merchant=workflow.merchant.code,
+        account=payment.account,
+        payment=payment.processor_reference,
+        amount_minor_units=workflow.amount_minor_units,
+        currency=workflow.currency,
+        reason=workflow.problem,
+        workflow_id=workflow.pk,
+        command_number=workflow.command_number,
+    )

@@ -1,0 +1,186 @@
+"""Facts from rows: the one way from stored rows to what pages, API and mail may say."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from notifications.catalogue import Statement, statement_for
+from notifications.facts import Receipt, StatedEntry, StatedFacts
+from notifications.timeline import MESSAGE, RECEIPT, Line, Subject, line_for
+from refunds.models import RefundOperation, RefundWorkflow
+from refunds.selectors.requests import ReceiptRow, RequestRows, load_rows
+from refunds.states import (
+    ABANDONED_OPERATION_STATES,
+    UNRESOLVED_OPERATION_STATES,
+    OperationState,
+    WorkflowState,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineLine:
+    """One line of a request's story."""
+
+    at: datetime
+    key: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RequestReport:
+    """Everything that an interface shows of one request."""
+
+    workflow: RefundWorkflow
+    operation: RefundOperation | None
+    facts: StatedFacts
+    statement: Statement
+    timeline: tuple[TimelineLine, ...]
+
+
+def report_requests(workflows: Sequence[RefundWorkflow]) -> list[RequestReport]:
+    """Return a report for each workflow, in a fixed number of queries."""
+    rows = load_rows(workflows)
+    return [_report(workflow, rows[workflow.pk]) for workflow in workflows]
+
+
+def stated_facts(workflow: RefundWorkflow, *, operation: RefundOperation | None = None) -> StatedFacts:
+    """Return the facts of one workflow as it stands in this transaction.
+
+    A given ``operation`` is taken as it is in memory, instead of the row of the same id.
+    """
+    rows = load_rows([workflow])[workflow.pk]
+    if operation is not None:
+        rows.operations = [operation if row.pk == operation.pk else row for row in rows.operations]
+    return _facts(workflow, rows)
+
+
+def _report(workflow: RefundWorkflow, rows: RequestRows) -> RequestReport:
+    facts = _facts(workflow, rows)
+    return RequestReport(
+        workflow=workflow,
+        operation=_leading(rows.operations),
+        facts=facts,
+        statement=statement_for(facts),
+        timeline=_timeline(rows),
+    )
+
+
+def _leading(operations: list[RefundOperation]) -> RefundOperation | None:
+    """Return the newest operation that may have moved money, else the newest."""
+    standing = [row for row in operations if row.state not in ABANDONED_OPERATION_STATES]
+    return next(reversed(standing or operations), None)
+
+
+def _facts(workflow: RefundWorkflow, rows: RequestRows) -> StatedFacts:
+    leading = _leading(rows.operations)
+    open_cases = [case for case in rows.cases if case.closed_at is None]
+    ticket_case = next(reversed(open_cases or rows.cases), None)
+    return StatedFacts(
+        workflow_state=workflow.state,
+        reference=workflow.reference,
+        order_number=workflow.order.number,
+        requested_at=workflow.created_at,
+        finding=workflow.finding,
+        reason_code=workflow.reason_code,
+        ticket=ticket_case.ticket if ticket_case else None,
+        case_kind=open_cases[-1].kind if open_cases else "",
+        entries=_entries(workflow),
+        other_order_numbers=_other_orders(workflow),
+        next_check_at=_next_check_at(workflow, leading),
+        **(_operation_facts(leading, rows) if leading else _command_facts(workflow)),
+    )
+
+
+def _command_facts(workflow: RefundWorkflow) -> dict[str, Any]:
+    return {
+        "amount_minor_units": workflow.amount_minor_units,
+        "currency": workflow.currency,
+        "last_checked_at": workflow.snapshot_taken_at,
+    }
+
+
+def _operation_facts(operation: RefundOperation, rows: RequestRows) -> dict[str, Any]:
+    others = [row for row in rows.operations if row.pk != operation.pk]
+    completed = [
+        event.at
+        for event in rows.operation_events
+        if event.operation_id == operation.pk and event.to_state == OperationState.COMPLETED
+    ]
+    return {
+        "operation_state": operation.state,
+        "other_operation_stands": any(row.state not in ABANDONED_OPERATION_STATES for row in others),
+        "amount_minor_units": operation.amount_minor_units,
+        "currency": operation.currency,
+        "processor_reference": operation.processor_reference,
+        "card_last4": operation.payment.method_last4,
+        "completed_at": completed[-1] if completed else None,
+        "last_checked_at": rows.last_check_at.get(operation.pk),
+        "receipt": _receipt(rows.receipts.get(operation.pk)),
+    }
+
+
+def _receipt(row: ReceiptRow | None) -> Receipt:
+    if row is None:
+        return Receipt.NONE
+    if row.delivered_at is not None:
+        return Receipt.DELIVERED
+    if row.failed_at is not None:
+        return Receipt.FAILED
+    return Receipt.DELAYED if row.attempts else Receipt.QUEUED
+
+
+def _next_check_at(workflow: RefundWorkflow, operation: RefundOperation | None) -> datetime | None:
+    """Return the time that stands in the schedule, which promises a look and no outcome."""
+    if operation is not None and operation.state in UNRESOLVED_OPERATION_STATES:
+        return operation.next_check_at
+    return workflow.next_attempt_at if workflow.state == WorkflowState.EVIDENCE_PENDING else None
+
+
+def _entries(workflow: RefundWorkflow) -> tuple[StatedEntry, ...]:
+    """Return the ledger rows that the finding rests on, from the stored snapshot."""
+    proof = set(workflow.finding_evidence)
+    payments = (workflow.snapshot or {}).get("order", {}).get("payments", [])
+    return tuple(
+        StatedEntry(
+            kind=entry["kind"],
+            status=entry["status"],
+            processor_reference=entry["processor_reference"],
+            amount_minor_units=int(entry["amount_minor_units"]),  # canonical JSON holds huge integers as text
+            currency=entry["currency"],
+            occurred_at=datetime.fromisoformat(entry["occurred_at"]),
+        )
+        for payment in payments
+        for entry in payment["entries"]
+        if entry["processor_reference"] in proof
+    )
+
+
+def _other_orders(workflow: RefundWorkflow) -> tuple[str, ...]:
+    """Return the customer's other orders whose charges the finding rests on."""
+    proof = set(workflow.finding_evidence)
+    siblings = (workflow.snapshot or {}).get("order", {}).get("siblings", [])
+    return tuple(
+        sorted(
+            sibling["number"]
+            for sibling in siblings
+            if any(capture["processor_reference"] in proof for capture in sibling["captures"])
+        )
+    )
+
+
+def _timeline(rows: RequestRows) -> tuple[TimelineLine, ...]:
+    moves = [(event.at, Subject.REQUEST, event.from_state, event.to_state) for event in rows.events]
+    moves += [(event.at, Subject.REFUND, event.from_state, event.to_state) for event in rows.operation_events]
+    told = [
+        (at, line)
+        for at, subject, from_state, to_state in moves
+        if (line := line_for(subject, from_state=from_state, to_state=to_state)) is not None
+    ]
+    told += [(at, MESSAGE) for at in rows.messages_at[1:]]
+    told += [(row.delivered_at, RECEIPT) for row in rows.receipts.values() if row.delivered_at is not None]
+    return tuple(_line(at, line) for at, line in sorted(told, key=lambda item: item[0]))
+
+
+def _line(at: datetime, line: Line) -> TimelineLine:
+    return TimelineLine(at=at, key=line.key, text=line.text)

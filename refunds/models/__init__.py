@@ -1,0 +1,17 @@
+from refunds.models.decisions import CustomerMessage, Proposal, RuleResult
+from refunds.models.gateway import GatewayAttempt, GatewayResponse, ReconciliationCheck
+from refunds.models.operation import RefundOperation, RefundOperationEvent
+from refunds.models.workflow import RefundWorkflow, RefundWorkflowEvent
+
+__all__ = [
+    "CustomerMessage",
+    "GatewayAttempt",
+    "GatewayResponse",
+    "Proposal",
+    "ReconciliationCheck",
+    "RefundOperation",
+    "RefundOperationEvent",
+    "RefundWorkflow",
+    "RefundWorkflowEvent",
+    "RuleResult",
+]

@@ -1,0 +1,118 @@
+"""The port between the desk and whatever proposes: what may leave the process, and what may come back.
+
+Stage 6. A proposer recommends; it never authenticates, selects a payment, names an amount or executes. It
+does not raise for anything an endpoint does or says: it answers with one of three closed results.
+"""
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, Protocol
+
+from refunds.proposers.characters import has_unsafe_characters
+from refunds.proposers.schema import ProposedAction
+
+MAX_CUSTOMER_TEXT: Final = 1000
+_CODE: Final = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
+_LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:-]{0,63}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProposalContext:
+    """Everything a proposer may know: codes of established facts, and the customer's words as data.
+
+    There is no room for an amount, currency, name, customer, merchant, order or payment. `finding`,
+    `reason_code` and `problem` are UPPER_SNAKE codes; `policy_version` is a label; `customer_text` comes from
+    `prepare_customer_text` and may be absent. Raises ValueError for anything else.
+    """
+
+    finding: str
+    reason_code: str
+    problem: str | None
+    policy_version: str
+    allowed_actions: tuple[ProposedAction, ...]
+    customer_text: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        codes = (self.finding, self.reason_code, *(() if self.problem is None else (self.problem,)))
+        if not all(_CODE.fullmatch(code) for code in codes):
+            raise ValueError("finding, reason_code and problem are UPPER_SNAKE codes")
+        if not _LABEL.fullmatch(self.policy_version):
+            raise ValueError("policy_version is a short label")
+        if not all(isinstance(action, ProposedAction) for action in self.allowed_actions):
+            raise ValueError("allowed_actions holds ProposedAction members only")
+        text = self.customer_text
+        if text is not None and (len(text) > MAX_CUSTOMER_TEXT or has_unsafe_characters(text)):
+            raise ValueError("customer_text must come from prepare_customer_text")
+
+
+class UnavailableKind(StrEnum):
+    """Why no model answered. All of these are infrastructure: a fallback may be asked instead."""
+
+    TIMEOUT = "TIMEOUT"
+    RATE_LIMITED = "RATE_LIMITED"
+    SERVER_ERROR = "SERVER_ERROR"
+    CONNECTION_FAILED = "CONNECTION_FAILED"
+    REQUEST_REFUSED = "REQUEST_REFUSED"
+    UNREADABLE_ANSWER = "UNREADABLE_ANSWER"
+
+
+class DeclinedKind(StrEnum):
+    """How a model answered without proposing. Asking the same question again does not help."""
+
+    REFUSAL = "REFUSAL"
+    CONTENT_FILTER = "CONTENT_FILTER"
+    TRUNCATED = "TRUNCATED"
+    EMPTY = "EMPTY"
+    TOOL_CALL = "TOOL_CALL"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposed:
+    """A model said something. `raw_text` is untrusted, possibly malformed, and belongs in no log."""
+
+    raw_text: str = field(repr=False)
+    model_snapshot: str
+    prompt_version: str
+    latency_ms: int
+    requests: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unavailable:
+    """No answer could be had inside the deadline. `detail` has closed wording, no text from the wire."""
+
+    kind: UnavailableKind
+    detail: str
+    requests: int
+    latency_ms: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declined:
+    """A model answered without a proposal. `raw_text` is kept for the redacted record only, never shown."""
+
+    kind: DeclinedKind
+    detail: str
+    model_snapshot: str
+    prompt_version: str
+    latency_ms: int
+    requests: int
+    raw_text: str = field(default="", repr=False)
+
+
+ProposalResult = Proposed | Unavailable | Declined
+
+
+class Proposer(Protocol):
+    """Something that can be asked for a proposal."""
+
+    def propose(
+        self, context: ProposalContext, *, deadline_seconds: float, repair_of: str | None = None
+    ) -> ProposalResult:
+        """Ask once, within `deadline_seconds` of wall-clock time that include every retry.
+
+        `repair_of` is the `raw_text` of an answer that `parse_proposal` called repairable; its defect is told
+        to the model. Raises ValueError for any other text: a rejected answer is never asked for again.
+        """
+        ...

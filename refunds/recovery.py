@@ -1,0 +1,62 @@
+"""Which rows are stuck, and the safe step that comes next.
+
+A scan claims a bounded batch of due ids in one short transaction (``SKIP LOCKED``), pushing each row's due time
+forward so that a stuck row starves nobody and two scanners never take the same row; the work itself then enters
+through ``refunds.pipeline`` like any other. Redis may be empty: everything is found here again.
+"""
+
+from datetime import datetime, timedelta
+
+from django.db import models, transaction
+
+from refunds.models import RefundOperation, RefundWorkflow
+from refunds.pipeline import Nudge, advance, submit
+from refunds.states import OperationState
+
+BATCH = 100
+CLAIM_FOR = timedelta(seconds=60)
+
+
+def find_resumable_work(*, now: datetime, limit: int = BATCH) -> tuple[Nudge, ...]:
+    """Claim requests that wait for their next stage, and operations that wait to be submitted."""
+    workflows = _claim(RefundWorkflow, "next_attempt_at", models.Q(), now, limit)
+    operations = _claim(
+        RefundOperation, "next_attempt_at", models.Q(state=OperationState.CREATED), now, limit
+    )
+    return (*(advance(pk) for pk in workflows), *(submit(pk) for pk in operations))
+
+
+def find_overdue_submissions(*, now: datetime, limit: int = BATCH) -> tuple[Nudge, ...]:
+    """Claim operations in SUBMITTED whose answer is overdue."""
+    due = models.Q(state=OperationState.SUBMITTED)
+    return _reconcile(_claim(RefundOperation, "next_check_at", due, now, limit))
+
+
+def find_unknown_outcomes(*, now: datetime, limit: int = BATCH) -> tuple[Nudge, ...]:
+    """Claim operations whose outcome is unknown or pending and whose next check is due."""
+    due = models.Q(state__in=[OperationState.STATUS_UNKNOWN, OperationState.PROVIDER_PENDING])
+    return _reconcile(_claim(RefundOperation, "next_check_at", due, now, limit))
+
+
+def _reconcile(ids: list[str]) -> tuple[Nudge, ...]:
+    return tuple(Nudge("reconcile_operation", {"operation_id": pk}) for pk in ids)
+
+
+def _claim(
+    model: type[RefundWorkflow] | type[RefundOperation],
+    column: str,
+    condition: models.Q,
+    now: datetime,
+    limit: int,
+) -> list[str]:
+    """Return up to ``limit`` due ids, oldest first, each claimed by moving its due time forward."""
+    with transaction.atomic():
+        rows = (
+            model._default_manager.select_for_update(skip_locked=True, of=("self",), no_key=True)  # noqa: SLF001
+            .filter(condition, **{f"{column}__lte": now})
+            .order_by(column)
+        )
+        ids = list(rows.values_list("pk", flat=True)[:limit])
+        if ids:
+            model._default_manager.filter(pk__in=ids).update(**{column: now + CLAIM_FOR})  # noqa: SLF001
+    return ids

@@ -1,0 +1,1 @@
+"""Reads for interfaces: scoped, bounded, and never a change."""

@@ -1,0 +1,140 @@
+"""What a customer may read: their own requests and orders, and the rows that explain them, in a few queries.
+
+Every entry point takes the customer's id, so that somebody else's row is as absent as one that does not exist.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from django.db.models import Count, Max, QuerySet
+
+from approvals.models import ReviewCase
+from ledger.models import EventKind, Order, text_sha256
+from notifications.models import Notification
+from refunds.models import (
+    CustomerMessage,
+    ReconciliationCheck,
+    RefundOperation,
+    RefundOperationEvent,
+    RefundWorkflow,
+    RefundWorkflowEvent,
+)
+
+PAGE_SIZE: Final = 20
+RECENT_ORDERS: Final = 10
+
+
+@dataclass(slots=True)
+class RequestRows:
+    """The rows beside one workflow, oldest first; ``last_check_at`` and ``receipts`` are by operation id."""
+
+    operations: list[RefundOperation] = field(default_factory=list)
+    events: list[RefundWorkflowEvent] = field(default_factory=list)
+    operation_events: list[RefundOperationEvent] = field(default_factory=list)
+    cases: list[ReviewCase] = field(default_factory=list)
+    messages_at: list[datetime] = field(default_factory=list)
+    last_check_at: dict[str, datetime] = field(default_factory=dict)
+    receipts: dict[str, "ReceiptRow"] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptRow:
+    """How far the receipt of one operation got."""
+
+    delivered_at: datetime | None
+    failed_at: datetime | None
+    attempts: int
+
+
+def list_requests(*, customer_id: int) -> QuerySet[RefundWorkflow]:
+    """Return the customer's requests, newest first; interfaces show ``PAGE_SIZE`` of them at a time."""
+    own = RefundWorkflow.objects.filter(customer_id=customer_id).select_related("order")
+    return own.order_by("-created_at", "-pk")
+
+
+def get_request(*, customer_id: int, workflow_id: str) -> RefundWorkflow | None:
+    """Return the customer's own request of that id, or None."""
+    return list_requests(customer_id=customer_id).filter(pk=workflow_id).first()
+
+
+def get_request_by_reference(*, customer_id: int, reference: str) -> RefundWorkflow | None:
+    """Return the customer's own request of that ``RF-XXXX-XXXX``, or None."""
+    return list_requests(customer_id=customer_id).filter(reference=reference).first()
+
+
+def get_request_by_token(*, customer_id: int, client_token: str) -> RefundWorkflow | None:
+    """Return the request that this customer's caller opened under a token, or None."""
+    return list_requests(customer_id=customer_id).filter(client_token=client_token).first()
+
+
+def list_recent_orders(*, customer_id: int) -> list[Order]:
+    """Return the customer's newest orders, for the picker."""
+    return list(Order.objects.filter(customer_id=customer_id).order_by("-placed_at", "-pk")[:RECENT_ORDERS])
+
+
+def list_messages(*, workflow_id: str) -> list[CustomerMessage]:
+    """Return what the customer wrote about one request, oldest first, with its words."""
+    return list(CustomerMessage.objects.filter(workflow_id=workflow_id).select_related("text").order_by("pk"))
+
+
+def asks_the_same(workflow: RefundWorkflow, *, order_number: str, message: str, problem: str = "") -> bool:
+    """Say whether a workflow was opened by this very request; an empty ``problem`` is the default one."""
+    first = CustomerMessage.objects.filter(workflow=workflow).order_by("pk").first()
+    return (
+        first is not None
+        and (workflow.order.number, first.text_sha256) == (order_number, text_sha256(message))
+        and problem in {"", workflow.problem}
+    )
+
+
+def load_rows(workflows: Sequence[RefundWorkflow]) -> dict[str, RequestRows]:
+    """Return the rows beside each workflow by its id: seven queries, however many workflows there are."""
+    rows = {workflow.pk: RequestRows() for workflow in workflows}
+    ids = list(rows)
+    for operation in _operations(ids):
+        rows[operation.workflow_id].operations.append(operation)
+    owner = {operation.pk: pk for pk, found in rows.items() for operation in found.operations}
+    for event in RefundWorkflowEvent.objects.filter(workflow_id__in=ids, kind=EventKind.TRANSITION).order_by(
+        "pk"
+    ):
+        rows[event.workflow_id].events.append(event)
+    for change in RefundOperationEvent.objects.filter(
+        operation_id__in=list(owner), kind=EventKind.TRANSITION
+    ).order_by("pk"):
+        rows[owner[change.operation_id]].operation_events.append(change)
+    for case in ReviewCase.objects.filter(subject_id__in=[*ids, *owner]).order_by("opened_at", "pk"):
+        rows[owner.get(case.subject_id, case.subject_id)].cases.append(case)
+    messages = CustomerMessage.objects.filter(workflow_id__in=ids).order_by("pk")
+    for workflow_id, at in messages.values_list("workflow_id", "at"):
+        rows[workflow_id].messages_at.append(at)
+    for operation_id, at in _last_checks(list(owner)):
+        rows[owner[operation_id]].last_check_at[operation_id] = at
+    for operation_id, receipt in _receipts(list(owner)):
+        rows[owner[operation_id]].receipts[operation_id] = receipt
+    return rows
+
+
+def receipt_event_id(operation_id: str) -> str:
+    """Return the logical event id of an operation's receipt."""
+    return f"refund.completed:{operation_id}"
+
+
+def _operations(workflow_ids: list[str]) -> QuerySet[RefundOperation]:
+    found = RefundOperation.objects.filter(workflow_id__in=workflow_ids)
+    return found.select_related("payment").order_by("created_at", "pk")
+
+
+def _last_checks(operation_ids: list[str]) -> list[tuple[str, datetime]]:
+    checks = ReconciliationCheck.objects.filter(operation_id__in=operation_ids)
+    return list(checks.values_list("operation_id").annotate(last=Max("at")))
+
+
+def _receipts(operation_ids: list[str]) -> list[tuple[str, ReceiptRow]]:
+    by_event = {receipt_event_id(operation_id): operation_id for operation_id in operation_ids}
+    found = Notification.objects.filter(logical_event_id__in=list(by_event)).annotate(tries=Count("attempts"))
+    return [
+        (by_event[row.logical_event_id], ReceiptRow(row.delivered_at, row.failed_at, row.tries))
+        for row in found
+    ]

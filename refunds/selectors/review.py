@@ -1,0 +1,119 @@
+"""The review queue of one member of staff: open cases of their merchants, oldest first, in a few queries."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from django.db.models import Count, Q, QuerySet
+
+from approvals.models import ApprovalRequest, ReviewCase
+from approvals.states import ApprovalState
+from ledger.ids import normalise_reference
+from ledger.models import StaffMembership
+from refunds.models import RefundWorkflow
+from refunds.selectors.review_charges import money_text
+from refunds.selectors.review_records import ClosedCase, QueueFilter, QueuePage, QueueRow, Reviewer
+
+PAGE_SIZE: Final = 50
+
+
+def get_reviewer(*, user_id: int) -> Reviewer:
+    """Return the merchants that a member of staff works for; nobody works for all of them."""
+    memberships = StaffMembership.objects.filter(user_id=user_id).values_list("merchant_id", "can_approve")
+    return Reviewer(
+        user_id=user_id,
+        merchant_ids=frozenset(merchant_id for merchant_id, _ in memberships),
+        approves_for=frozenset(merchant_id for merchant_id, can_approve in memberships if can_approve),
+    )
+
+
+def list_queue(*, reviewer: Reviewer, wanted: QueueFilter, page: int, now: datetime) -> QueuePage:
+    """Return one page of the open cases that the reviewer may read; a page beyond the last is the last."""
+    cases = _filtered(_cases_of(reviewer).filter(closed_at__isnull=True), wanted)
+    total = cases.count()
+    pages = max(1, -(-total // PAGE_SIZE))
+    page = min(max(page, 1), pages)
+    start = (page - 1) * PAGE_SIZE
+    rows = list(
+        cases.select_related("merchant").order_by("opened_at", "ticket")[start : start + PAGE_SIZE]
+        if total
+        else []
+    )
+    return QueuePage(
+        rows=_rows(rows, now),
+        total=total,
+        page=page,
+        pages=pages,
+        last_closed=None if total or wanted.is_set else _last_closed(reviewer),
+    )
+
+
+def _cases_of(reviewer: Reviewer) -> QuerySet[ReviewCase]:
+    return ReviewCase.objects.filter(merchant_id__in=reviewer.merchant_ids)
+
+
+def _filtered(cases: QuerySet[ReviewCase], wanted: QueueFilter) -> QuerySet[ReviewCase]:
+    if wanted.kind:
+        cases = cases.filter(kind=wanted.kind)
+    if wanted.text:
+        cases = cases.filter(_matching(wanted.text))
+    return cases
+
+
+def _matching(text: str) -> Q:
+    """Match a ticket, an order number, a reference as people type it, or a workflow or operation id."""
+    number = text.strip().removeprefix("#")
+    workflows = RefundWorkflow.objects.filter(
+        Q(order__number=number)
+        | Q(reference=normalise_reference(text) or "")
+        | Q(pk=number)
+        | Q(operations__pk=number)
+    )
+    found = Q(subject_id__in=workflows.values("pk"))
+    return found | Q(ticket=int(number)) if number.isascii() and number.isdigit() else found
+
+
+def _rows(cases: Iterable[ReviewCase], now: datetime) -> tuple[QueueRow, ...]:
+    cases = tuple(cases)
+    subjects = [case.subject_id for case in cases]
+    if not subjects:
+        return ()
+    workflows = RefundWorkflow.objects.select_related("order").in_bulk(subjects)
+    pending = {
+        approval.subject_id: approval
+        for approval in ApprovalRequest.objects.filter(
+            subject_id__in=subjects, state=ApprovalState.PENDING
+        ).annotate(votes=Count("events", filter=~Q(events__voter_id="")))
+    }
+    return tuple(_row(case, workflows[case.subject_id], pending.get(case.subject_id), now) for case in cases)
+
+
+def _row(
+    case: ReviewCase, workflow: RefundWorkflow, approval: ApprovalRequest | None, now: datetime
+) -> QueueRow:
+    amount = workflow.amount_minor_units
+    return QueueRow(
+        ticket=case.ticket,
+        kind=case.kind,
+        reason=case.reason,
+        opened_at=case.opened_at,
+        waiting=now - case.opened_at,
+        merchant_name=case.merchant.name,
+        order_number=workflow.order.number,
+        reference=workflow.reference,
+        state=str(workflow.state),
+        amount="" if amount is None else money_text(amount, workflow.currency),
+        votes=getattr(approval, "votes", 0),
+        approvals_needed=approval.approvals_needed if approval else 0,
+    )
+
+
+def _last_closed(reviewer: Reviewer) -> ClosedCase | None:
+    found = (
+        _cases_of(reviewer)
+        .filter(closed_at__isnull=False)
+        .order_by("-closed_at")
+        .values_list("ticket", "closed_at")
+        .first()
+    )
+    return ClosedCase(ticket=found[0], closed_at=found[1]) if found and found[1] else None

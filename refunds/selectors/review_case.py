@@ -1,0 +1,232 @@
+"""The evidence of one case as plain values, in a fixed number of queries however much there is of it."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from approvals.models import ApprovalEvent, ApprovalRequest, ReviewCase
+from ledger.models import LedgerEntry
+from policies.models import PolicyVersion
+from policies.rules import PolicyRulesError, parse_rules
+from refunds.models import (
+    CustomerMessage,
+    Proposal,
+    RefundOperation,
+    RefundWorkflow,
+    RefundWorkflowEvent,
+    RuleResult,
+)
+from refunds.selectors.review_charges import LedgerRow, changes_since, compare_charges, money_text
+from refunds.selectors.review_history import list_operations, list_receipts, list_timeline, text_pairs
+from refunds.selectors.review_records import (
+    ApprovalFacts,
+    CaseEvidence,
+    CustomerWords,
+    FindingFacts,
+    LedgerFacts,
+    OrderFacts,
+    PolicyFacts,
+    ProposalFacts,
+    Reviewer,
+    RuleFact,
+)
+from refunds.states import HUMAN_WORKFLOW_STATES
+
+
+def get_case(*, reviewer: Reviewer, ticket: int, now: datetime) -> CaseEvidence | None:
+    """Return one case with its evidence; None alike for a missing case and one of another merchant."""
+    case = (
+        ReviewCase.objects.filter(merchant_id__in=reviewer.merchant_ids, ticket=ticket)
+        .select_related("merchant")
+        .first()
+    )
+    if case is None:
+        return None
+    workflow = RefundWorkflow.objects.select_related(
+        "order", "customer", "refund_payment", "kept_payment"
+    ).get(pk=case.subject_id)
+    policy = PolicyVersion.objects.get(pk=workflow.policy_id) if workflow.policy_id else None
+    approvals = list(ApprovalRequest.objects.filter(subject_id=workflow.pk).order_by("-command_number"))
+    votes = list(ApprovalEvent.objects.filter(approval__in=approvals).order_by("at", "pk"))
+    operations = list(RefundOperation.objects.filter(workflow=workflow).order_by("created_at", "pk"))
+    events = list(RefundWorkflowEvent.objects.filter(workflow=workflow).order_by("at", "pk"))
+    return CaseEvidence(
+        ticket=case.ticket,
+        kind=case.kind,
+        reasons=_reasons(case, events),
+        opened_at=case.opened_at,
+        waiting=(case.closed_at or now) - case.opened_at,
+        closed_at=case.closed_at,
+        closed_because=case.closed_because,
+        merchant_id=case.merchant_id,
+        merchant_name=case.merchant.name,
+        workflow_id=workflow.pk,
+        reference=workflow.reference,
+        state=str(workflow.state),
+        repeat_contacts=workflow.repeat_contacts,
+        about_reviewer=workflow.customer.user_id == reviewer.user_id,
+        amount=_amount(workflow.amount_minor_units, workflow.currency),
+        order=_order(workflow),
+        ledger=_ledger(workflow),
+        finding=_finding(workflow),
+        policy=_policy(policy, workflow.currency),
+        rules=_rules(workflow),
+        approval=_approval(approvals[0], votes, reviewer) if approvals else None,
+        operations=list_operations(operations),
+        timeline=list_timeline(events, approvals, votes, operations),
+        receipts=list_receipts(workflow),
+        words=_words(workflow),
+        proposal=_proposal(workflow),
+    )
+
+
+def _reasons(case: ReviewCase, events: Iterable[RefundWorkflowEvent]) -> tuple[str, ...]:
+    """Return every code that the event which opened the case gives, the case's own reason first."""
+    codes = [case.reason]
+    for event in events:
+        if event.to_state in HUMAN_WORKFLOW_STATES and event.at == case.opened_at:
+            codes += [str(code) for code in event.evidence.get("why_a_person", [])]
+    return tuple(dict.fromkeys(code for code in codes if code))
+
+
+def _amount(amount_minor_units: int | None, currency: str) -> str:
+    return "" if amount_minor_units is None else money_text(amount_minor_units, currency)
+
+
+def _order(workflow: RefundWorkflow) -> OrderFacts:
+    order = workflow.order
+    return OrderFacts(
+        number=order.number,
+        description=order.description,
+        product_type=order.product_type,
+        status=order.status,
+        total=_amount(order.total_minor_units, order.currency),
+        placed_at=order.placed_at,
+        customer_reference=workflow.customer.reference,
+    )
+
+
+def _ledger(workflow: RefundWorkflow) -> LedgerFacts | None:
+    if workflow.snapshot is None or workflow.snapshot_taken_at is None:
+        return None
+    entries = LedgerEntry.objects.filter(payment__order_id=workflow.order_id).select_related("payment")
+    rows_now = [
+        LedgerRow(
+            payment_reference=entry.payment.processor_reference,
+            reference=entry.processor_reference,
+            kind=entry.kind,
+            status=entry.status,
+            amount_minor_units=entry.amount_minor_units,
+            currency=entry.currency,
+        )
+        for entry in entries
+    ]
+    return LedgerFacts(
+        source=workflow.snapshot["source"],
+        taken_at=workflow.snapshot_taken_at,
+        snapshot_sha256=workflow.snapshot_sha256,
+        charges=compare_charges(
+            workflow.snapshot,
+            kept_payment_id=workflow.kept_payment_id,
+            target_payment_id=workflow.refund_payment_id,
+        ),
+        changes=changes_since(workflow.snapshot, rows_now),
+    )
+
+
+def _finding(workflow: RefundWorkflow) -> FindingFacts | None:
+    if not workflow.finding:
+        return None
+    target, kept = workflow.refund_payment, workflow.kept_payment
+    return FindingFacts(
+        finding=workflow.finding,
+        reason_code=workflow.reason_code,
+        proving_rows=tuple(workflow.finding_evidence),
+        target_reference=target.processor_reference if target else "",
+        kept_reference=kept.processor_reference if kept else "",
+    )
+
+
+def _policy(version: PolicyVersion | None, currency: str) -> PolicyFacts | None:
+    if version is None:
+        return None
+    try:
+        limit = parse_rules(version.rules).auto_limit(currency)
+    except PolicyRulesError:
+        limit = None
+    return PolicyFacts(
+        label=version.label,
+        effective_from=version.effective_from,
+        effective_to=version.effective_to,
+        source_reference=version.source_reference,
+        approved_by=version.approved_by,
+        auto_limit=_amount(limit, currency),
+    )
+
+
+def _rules(workflow: RefundWorkflow) -> tuple[RuleFact, ...]:
+    """Return the checks of the newest command that was checked, in the order in which they ran."""
+    found = list(RuleResult.objects.filter(workflow=workflow).order_by("-command_number", "pk"))
+    newest = found[0].command_number if found else 0
+    return tuple(
+        RuleFact(
+            rule=result.rule,
+            version=result.rule_version,
+            result=result.result,
+            outcome=result.outcome,
+            inputs=text_pairs(result.inputs),
+            policy_version=result.policy_version,
+        )
+        for result in found
+        if result.command_number == newest
+    )
+
+
+def _approval(
+    approval: ApprovalRequest, events: Iterable[ApprovalEvent], reviewer: Reviewer
+) -> ApprovalFacts:
+    me = f"user:{reviewer.user_id}"
+    voters = {event.voter_id for event in events if event.approval_id == approval.pk and event.voter_id}
+    command = approval.command
+    return ApprovalFacts(
+        approval_id=approval.pk,
+        state=str(approval.state),
+        needed=approval.approvals_needed,
+        votes=len(voters),
+        fingerprint=approval.request_fingerprint,
+        maker_id=approval.maker_id,
+        rule=approval.rule,
+        policy_version=approval.policy_version,
+        amount=_amount(int(command["amount_minor_units"]), command["currency"]),
+        currency=command["currency"],
+        target=command["payment"],
+        valid_for_hours=approval.valid_for_hours,
+        expires_at=approval.expires_at,
+        by_reviewer=approval.maker_id == me,
+        voted_by_reviewer=me in voters,
+    )
+
+
+def _words(workflow: RefundWorkflow) -> tuple[CustomerWords, ...]:
+    messages = CustomerMessage.objects.filter(workflow=workflow).select_related("text").order_by("at", "pk")
+    return tuple(
+        CustomerWords(text=m.text.body, erased=m.text.erased_at is not None, at=m.at) for m in messages
+    )
+
+
+def _proposal(workflow: RefundWorkflow) -> ProposalFacts | None:
+    found = (
+        Proposal.objects.filter(workflow=workflow).select_related("draft").order_by("-command_number").first()
+    )
+    if found is None:
+        return None
+    return ProposalFacts(
+        proposer=found.proposer,
+        model_snapshot=found.model_snapshot,
+        prompt_version=found.prompt_version,
+        recommended_action=found.recommended_action,
+        reason_code=found.reason_code,
+        requires_human_review=found.requires_human_review,
+        output_class=found.output_class,
+        draft=found.draft.body if found.draft else "",
+        at=found.at,
+    )

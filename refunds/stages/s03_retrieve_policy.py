@@ -1,0 +1,31 @@
+"""Stage 3. Retrieve the applicable policy.
+
+Input: tenant, region, product type, payment method, reason, and the date of the request.
+Output: one policy version with its typed rules.
+Failure destination: none or several versions apply -> people decide, never a default.
+"""
+
+from datetime import datetime
+
+from ledger.models import Order, Payment
+from policies.selection import NoSinglePolicy, PolicyContext
+from policies.selectors import get_applicable_policy
+from refunds.evidence.policy import ApplicablePolicy, PolicyUnusable, read_policy
+from refunds.models import RefundWorkflow
+
+
+def retrieve_policy(*, workflow: RefundWorkflow, at: datetime) -> ApplicablePolicy | PolicyUnusable:
+    """Return the policy in force at ``at`` for the workflow's order and problem."""
+    order = Order.objects.select_related("merchant").get(pk=workflow.order_id)
+    methods = set(Payment.objects.filter(order_id=order.pk).values_list("method_type", flat=True))
+    context = PolicyContext(
+        merchant_id=order.merchant_id,
+        region=order.merchant.region,
+        product_type=order.product_type,
+        payment_method=methods.pop() if len(methods) == 1 else "",
+        reason=workflow.problem,
+    )
+    found = get_applicable_policy(context, at=at)
+    if isinstance(found, NoSinglePolicy):
+        return PolicyUnusable(found.reason_code, found.candidates)
+    return read_policy(found)

@@ -1,0 +1,158 @@
+"""Stage 8. Obtain approval where required.
+
+Input: a validated proposal and the command that trusted code built.
+Output: an approval bound to the exact command: granted by a rule it cites, or by enough people.
+Failure destination: no automatic rule applies -> the review queue; a person says no -> REJECTED.
+"""
+
+from datetime import datetime
+
+from approvals.models import ApprovalRequest
+from approvals.services import CommandToApprove, DecisionRefusedError, grant_by_rule, request_approval, vote
+from approvals.states import ApprovalState
+from ledger.actors import Actor
+from ledger.models import StaffMembership
+from ledger.transitions import Why
+from refunds.evidence.instruction import build_instruction
+from refunds.evidence.policy import ApplicablePolicy
+from refunds.fingerprints import request_fingerprint
+from refunds.models import RefundWorkflow, RuleResult
+from refunds.proposers.check_results import CheckOutcome
+from refunds.stages.s12_commit_evidence import Evidence, evidence_transaction
+from refunds.states import WorkflowState
+
+STAGE = "OBTAIN_APPROVAL"
+AUTO_LIMIT = "AUTO_LIMIT"
+
+__all__ = ["DecisionRefusedError", "decide_approval", "obtain_approval"]
+
+
+def obtain_approval(*, evidence: Evidence, policy: ApplicablePolicy) -> None:
+    """Approve by rule if nothing asks for a person, else put the command in the review queue."""
+    workflow = evidence.workflow
+    why_a_person = RuleResult.objects.filter(
+        workflow_id=workflow.pk, command_number=workflow.command_number, outcome=CheckOutcome.NEEDS_PERSON
+    ).values_list("rule", flat=True)
+    instruction = build_instruction(workflow)
+    wanted = CommandToApprove(
+        merchant_id=workflow.merchant_id,
+        subject_id=workflow.pk,
+        command=dict(instruction.as_json()),
+        command_number=workflow.command_number,
+        request_fingerprint=request_fingerprint(instruction),
+        maker_id=f"user:{workflow.customer.user_id}",
+        policy_version=policy.label,
+        valid_for=policy.rules.approval_valid,
+    )
+    reasons = (*why_a_person, *(["PERSON_REQUIRED"] if workflow.person_required else []))
+    if reasons:
+        _queue(evidence, policy, wanted, reasons)
+    else:
+        _grant_automatically(evidence, policy, wanted)
+
+
+def _grant_automatically(evidence: Evidence, policy: ApplicablePolicy, wanted: CommandToApprove) -> None:
+    limit = policy.rules.auto_limit(wanted.command["currency"])
+    why = Why(
+        actor=Actor.system(f"rule:{AUTO_LIMIT}"),
+        stage=STAGE,
+        reason=AUTO_LIMIT,
+        policy_version=policy.label,
+        evidence={
+            "limit_minor_units": limit,
+            "amount_minor_units": wanted.command["amount_minor_units"],
+            "currency": wanted.command["currency"],
+            "request_fingerprint": wanted.request_fingerprint,
+        },
+    )
+    approval = request_approval(wanted, approvals_needed=1, rule=AUTO_LIMIT, why=why, now=evidence.now)
+    grant_by_rule(approval, why, now=evidence.now)
+    evidence.move_workflow(WorkflowState.APPROVED, _about(why, approval))
+
+
+def _queue(
+    evidence: Evidence, policy: ApplicablePolicy, wanted: CommandToApprove, reasons: tuple[str, ...]
+) -> None:
+    needed = policy.rules.approvals_needed(wanted.command["amount_minor_units"], wanted.command["currency"])
+    why = Why(
+        actor=Actor.system(f"stage:{STAGE}"),
+        stage=STAGE,
+        reason=reasons[0],
+        policy_version=policy.label,
+        evidence={
+            "why_a_person": list(reasons),
+            "approvals_needed": needed,
+            "request_fingerprint": wanted.request_fingerprint,
+        },
+    )
+    approval = request_approval(wanted, approvals_needed=needed, rule="", why=why, now=evidence.now)
+    evidence.move_workflow(WorkflowState.REQUIRES_HUMAN_APPROVAL, _about(why, approval), next_attempt_at=None)
+
+
+def decide_approval(
+    *,
+    approval_id: str,
+    decision: str,
+    staff_user_id: int,
+    fingerprint: str,
+    reason_code: str,
+    note_sha256: str,
+    now: datetime,
+) -> ApprovalRequest:
+    """Record one person's decision on one exact command, and move the workflow with it.
+
+    ``decision`` is ``approve`` or ``reject``; ``fingerprint`` is what the person saw. Raises
+    ``DecisionRefusedError``, in which case nothing was recorded.
+    """
+    asked = ApprovalRequest.objects.get(pk=approval_id)
+    _require_permission(asked, staff_user_id)
+    with evidence_transaction(workflow_id=asked.subject_id, now=now) as evidence:
+        workflow = evidence.workflow
+        if workflow.state != WorkflowState.REQUIRES_HUMAN_APPROVAL:
+            raise DecisionRefusedError("NOT_PENDING")
+        actor = Actor.staff(staff_user_id)
+        why = Why(
+            actor=actor,
+            stage=STAGE,
+            reason=reason_code,
+            policy_version=asked.policy_version,
+            evidence={
+                "decision": decision,
+                "request_fingerprint": fingerprint,
+                **({"note_sha256": note_sha256} if note_sha256 else {}),
+            },
+        )
+        approval = vote(
+            approval_id=approval_id,
+            approve=decision == "approve",
+            fingerprint=fingerprint,
+            voter_id=actor.id,
+            why=why,
+            now=now,
+        )
+        if approval.state == ApprovalState.GRANTED:
+            evidence.move_workflow(WorkflowState.APPROVED, _about(why, approval), next_attempt_at=now)
+        elif approval.state == ApprovalState.REJECTED:
+            evidence.move_workflow(WorkflowState.REJECTED, _about(why, approval))
+    return approval
+
+
+def _require_permission(approval: ApprovalRequest, staff_user_id: int) -> None:
+    """Staff decide for their own merchant, if they may approve, and never about a request of their own."""
+    may = StaffMembership.objects.filter(
+        merchant_id=approval.merchant_id, user_id=staff_user_id, can_approve=True, user__is_active=True
+    ).exists()
+    if not may:
+        raise DecisionRefusedError("NOT_ALLOWED")
+    about_themselves = RefundWorkflow.objects.filter(
+        pk=approval.subject_id, customer__user_id=staff_user_id
+    ).exists()
+    if about_themselves:
+        raise DecisionRefusedError("OWN_REQUEST")
+
+
+def _about(why: Why, approval: ApprovalRequest) -> Why:
+    """Cite the approval in the workflow's own event."""
+    return Why(
+        why.actor, why.stage, why.reason, why.policy_version, why.evidence | {"approval_id": approval.pk}
+    )

@@ -1,0 +1,244 @@
+"""Stage 10. Execute with a stable idempotency key: a refresh and three beats.
+
+Input: a committed operation in CREATED.
+Output: one HTTP call, and the operation moved by what it taught.
+Failure destination: a fact changed -> nothing is sent and the approval is voided; the answer is lost ->
+STATUS_UNKNOWN, never a second call.
+
+Beat A commits the attempt before its first byte leaves. Beat B is the call, outside any transaction. Beat C
+records the answer. A crash between A and C leaves an attempt without a response: that is what "unknown" means.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from ledger.sources.port import SourceUnavailable
+
+from approvals.models import ApprovalRequest
+from approvals.states import ApprovalState
+from ledger.actors import Actor
+from ledger.ids import new_id
+from ledger.tracing import current_trace_id
+from ledger.transitions import Why
+from refunds.evidence.policy import ApplicablePolicy, policy_of
+from refunds.evidence.source import ledger_source
+from refunds.evidence.standing import ApprovedTarget, what_changed
+from refunds.gateways.port import AnswerClass, Gateway, GatewayAnswer, RefundCommand
+from refunds.gateways.registry import response_window
+from refunds.models import GatewayAttempt, GatewayResponse, RefundOperation
+from refunds.stages.s12_commit_evidence import Evidence, evidence_transaction
+from refunds.states import OperationState
+from refunds.verdicts import state_after_answer
+
+STAGE = "SUBMIT_REFUND"
+WAIT = timedelta(seconds=30)
+_ACTOR = Actor.system(f"stage:{STAGE}")
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Beat A committed an attempt: exactly one caller has this, and it must make the call."""
+
+    attempt_id: str
+    command: RefundCommand
+
+
+@dataclass(frozen=True, slots=True)
+class NotBegun:
+    """Beat A sent nothing; ``reason`` says why."""
+
+    reason: str
+
+
+def submit_refund(
+    *, operation_id: str, gateway: Gateway, clock: Callable[[], datetime]
+) -> AnswerClass | NotBegun:
+    """Submit a committed operation once; ``clock`` is read before the call and again after it."""
+    if not refresh_evidence(operation_id=operation_id, now=clock()):
+        return NotBegun("SOURCE_UNAVAILABLE")
+    begun = begin_attempt(operation_id=operation_id, gateway=gateway, now=clock())
+    if isinstance(begun, NotBegun):
+        return begun
+    answer = gateway.submit_refund(begun.command)
+    record_answer(operation_id=operation_id, attempt_id=begun.attempt_id, answer=answer, now=clock())
+    return answer.answer_class
+
+
+def refresh_evidence(*, operation_id: str, now: datetime) -> bool:
+    """Before the beats, outside any transaction: read the source again if the evidence is older than allowed.
+
+    False: the source cannot be read now; the operation waits and stays executable.
+    """
+    operation = RefundOperation.objects.select_related("workflow").get(pk=operation_id)
+    workflow, policy = operation.workflow, policy_of(operation.policy_id)
+    taken_at = workflow.snapshot_taken_at
+    if taken_at is not None and now - taken_at <= policy.rules.snapshot_max_age:
+        return True
+    read = ledger_source().read_order(
+        merchant_id=workflow.merchant_id,
+        customer_id=workflow.customer_id,
+        order_id=workflow.order_id,
+        now=now,
+    )
+    if isinstance(read, SourceUnavailable):
+        _wait(operation_id, now)
+        return False
+    return True
+
+
+def begin_attempt(*, operation_id: str, gateway: Gateway, now: datetime) -> Begun | NotBegun:
+    """Beat A: check everything again under the locks, insert the attempt, move to SUBMITTED, commit."""
+    found = RefundOperation.objects.select_related("workflow").get(pk=operation_id)
+    payments = [pk for pk in (found.payment_id, found.workflow.kept_payment_id) if pk is not None]
+    with evidence_transaction(
+        workflow_id=found.workflow_id, operation_id=operation_id, payment_ids=payments, now=now
+    ) as evidence:
+        operation = evidence.operation
+        if operation is None or operation.state != OperationState.CREATED:
+            return NotBegun("NOT_EXECUTABLE")
+        if _another_is_submitted(operation):
+            _wait(operation_id, now)
+            return NotBegun("ANOTHER_SUBMITTED")
+        policy = policy_of(operation.policy_id)
+        changed = _changed(evidence, operation, policy)
+        if changed is not None:
+            _cancel(evidence, operation, changed)
+            return NotBegun(changed)
+        return _begin(evidence, operation, gateway)
+
+
+def record_answer(*, operation_id: str, attempt_id: str, answer: GatewayAnswer, now: datetime) -> None:
+    """Beat C: keep what the call taught, and move the operation, unless something else moved it already."""
+    found = RefundOperation.objects.only("workflow_id", "policy_id").get(pk=operation_id)
+    closes = policy_of(found.policy_id).rules.closes_on_gateway_rejection
+    with evidence_transaction(workflow_id=found.workflow_id, operation_id=operation_id, now=now) as evidence:
+        operation = evidence.operation
+        if operation is None:
+            return
+        evidence.policy_closes_on_rejection = closes
+        _keep_response(attempt_id, answer, now)
+        earlier = _earlier_answers(operation_id, attempt_id)
+        target = state_after_answer(OperationState(operation.state), answer.answer_class, earlier=earlier)
+        if target is not None:
+            evidence.move_operation(target, _why_answer(attempt_id, answer), **_changes(target, answer, now))
+
+
+def _begin(evidence: Evidence, operation: RefundOperation, gateway: Gateway) -> Begun:
+    command = RefundCommand(
+        operation_id=operation.pk,
+        idempotency_key=operation.idempotency_key,
+        account=operation.account,
+        payment_reference=operation.payment_reference,
+        amount_minor_units=operation.amount_minor_units,
+        currency=operation.currency,
+        reason_code=operation.reason_code,
+    )
+    attempt = GatewayAttempt.objects.create(
+        id=new_id("gwat"),
+        operation=operation,
+        number=operation.attempts.count() + 1,
+        provider=gateway.provider,
+        api_version=gateway.api_version,
+        account=operation.account,
+        idempotency_key=operation.idempotency_key,
+        request_fingerprint=operation.request_fingerprint,
+        request_body_sha256=gateway.request_body_sha256(command),
+        system_version=settings.SYSTEM_VERSION,
+        trace_id=current_trace_id(),
+        started_at=evidence.now,
+    )
+    why = Why(_ACTOR, STAGE, "ATTEMPT_BEGUN", operation.policy_version, {"gateway_attempt_id": attempt.pk})
+    evidence.move_operation(
+        OperationState.SUBMITTED, why, next_attempt_at=None, next_check_at=evidence.now + response_window()
+    )
+    return Begun(attempt_id=attempt.pk, command=command)
+
+
+def _another_is_submitted(operation: RefundOperation) -> bool:
+    return (
+        RefundOperation.objects.filter(payment_id=operation.payment_id, state=OperationState.SUBMITTED)
+        .exclude(pk=operation.pk)
+        .exists()
+    )
+
+
+def _changed(evidence: Evidence, operation: RefundOperation, policy: ApplicablePolicy) -> str | None:
+    return what_changed(
+        workflow=evidence.workflow,
+        approval=ApprovalRequest.objects.filter(pk=operation.approval_id).first(),
+        expected=ApprovalState.CONSUMED,
+        target=ApprovedTarget(
+            payment_id=operation.payment_id,
+            amount_minor_units=operation.amount_minor_units,
+            request_fingerprint=operation.request_fingerprint,
+            operation_id=operation.pk,
+        ),
+        policy=policy,
+        now=evidence.now,
+    )
+
+
+def _cancel(evidence: Evidence, operation: RefundOperation, changed: str) -> None:
+    """Nothing was ever sent: the operation is abandoned, its approval voided, and a person must decide."""
+    why = Why(_ACTOR, STAGE, changed[:80], operation.policy_version)
+    never_sent = all(cls is AnswerClass.NOT_EXECUTED for cls in _earlier_answers(operation.pk, ""))
+    target = OperationState.CANCELLED if never_sent else OperationState.MANUAL_REVIEW
+    evidence.move_operation(target, why, next_attempt_at=None)
+
+
+def _wait(operation_id: str, now: datetime) -> None:
+    RefundOperation.objects.filter(pk=operation_id).update(next_attempt_at=now + WAIT)
+
+
+def _keep_response(attempt_id: str, answer: GatewayAnswer, now: datetime) -> None:
+    refund = answer.refund
+    GatewayResponse.objects.create(
+        attempt_id=attempt_id,
+        answer_class=answer.answer_class,
+        http_status=answer.http_status,
+        error_type=(answer.error_type or "")[:80],
+        error_code=(answer.error_code or "")[:80],
+        processor_reference=refund.processor_reference if refund else "",
+        provider_status=(refund.provider_status if refund else "")[:40],
+        provider_request_id=(answer.request_id or "")[:255],
+        replayed=answer.replayed,
+        body_sha256=answer.body_sha256 or "",
+        detail=answer.detail[:200],
+        received_at=now,
+    )
+
+
+def _earlier_answers(operation_id: str, attempt_id: str) -> list[AnswerClass | None]:
+    rows = GatewayAttempt.objects.filter(operation_id=operation_id).exclude(pk=attempt_id)
+    return [
+        AnswerClass(cls) if cls else None for cls in rows.values_list("response__answer_class", flat=True)
+    ]
+
+
+def _why_answer(attempt_id: str, answer: GatewayAnswer) -> Why:
+    return Why(
+        actor=_ACTOR,
+        stage=STAGE,
+        reason=f"ANSWER_{answer.answer_class}",
+        evidence={
+            "gateway_attempt_id": attempt_id,
+            "answer_class": answer.answer_class,
+            "http_status": answer.http_status,
+            "error_code": answer.error_code,
+            "processor_reference": answer.refund.processor_reference if answer.refund else None,
+            "replayed": answer.replayed,
+        },
+    )
+
+
+def _changes(target: OperationState, answer: GatewayAnswer, now: datetime) -> dict[str, object]:
+    changes: dict[str, object] = {"next_attempt_at": None, "next_check_at": None}
+    if answer.refund is not None:
+        changes["processor_reference"] = answer.refund.processor_reference
+    if target is OperationState.CREATED:
+        changes["next_attempt_at"] = now + WAIT
+    elif target in {OperationState.STATUS_UNKNOWN, OperationState.PROVIDER_PENDING}:
+        changes["next_check_at"] = now
+    return changes

@@ -1,0 +1,163 @@
+"""Stage 12. Commit every change of state together with its evidence.
+
+Not a step after the eleventh: it is what every stage ends with. ``evidence_transaction`` opens the one transaction,
+takes the locks in the one order (payments, workflow, operation, approval, case) and lets a stage make several
+transitions under them. The coupling of workflow and operation, the cases that people own, the slot of an open
+request and the message that a customer is owed follow from the transition here, so no caller can forget them.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from notifications.services import queue_notification
+
+from approvals.cases import close_cases, open_case
+from approvals.services import void
+from approvals.states import CaseKind
+from ledger.models import LedgerEntry, Payment
+from ledger.snapshot import EntryKind, EntryStatus
+from ledger.transitions import TransitionRefusedError, Why, commit_transition, lock_row, record_refusal
+from refunds.facts import stated_facts
+from refunds.models import RefundOperation, RefundWorkflow
+from refunds.states import (
+    ABANDONED_OPERATION_STATES,
+    HUMAN_WORKFLOW_STATES,
+    TERMINAL_WORKFLOW_STATES,
+    OperationState,
+    WorkflowState,
+    coupled_workflow_state,
+)
+
+MESSAGE_ON: dict[str, str] = {
+    WorkflowState.COMPLETED: "refund.completed",
+    WorkflowState.NO_REFUND_DUE: "refund.not_due",
+    WorkflowState.REJECTED: "refund.rejected",
+}
+
+
+@dataclass
+class Evidence:
+    """The locked rows of one workflow, and the only ways to move them."""
+
+    workflow: RefundWorkflow
+    operation: RefundOperation | None
+    now: datetime
+    payments: tuple[Payment, ...] = ()
+    policy_closes_on_rejection: bool = field(default=False)
+
+    def move_workflow(self, to: WorkflowState, why: Why, **changes: Any) -> None:
+        """Move the workflow; open or close its case, free its slot, queue the message it owes."""
+        leaving_people = self.workflow.state in HUMAN_WORKFLOW_STATES
+        if to in {WorkflowState.MANUAL_REVIEW, WorkflowState.EVIDENCE_PENDING}:
+            changes["person_required"] = True  # what was voided or inconclusive once is never automatic again
+        if to is WorkflowState.EVIDENCE_PENDING:
+            changes["next_attempt_at"] = self.now
+        if to in TERMINAL_WORKFLOW_STATES:
+            changes |= {"open_slot": None, "next_attempt_at": None}
+        commit_transition(self.workflow, to, why, now=self.now, **changes)
+        if leaving_people:
+            close_cases(subject_id=self.workflow.pk, because=why.reason or to, now=self.now)
+        if to in HUMAN_WORKFLOW_STATES:
+            open_case(
+                kind=self._case_kind(to),
+                subject_id=self.workflow.pk,
+                merchant_id=self.workflow.merchant_id,
+                reason=why.reason,
+                now=self.now,
+            )
+        if to in MESSAGE_ON:
+            self._owe_message(MESSAGE_ON[to])
+
+    def move_operation(self, to: OperationState, why: Why, **changes: Any) -> None:
+        """Move the operation, and its workflow by the coupling, under the same lock."""
+        operation = self._operation()
+        left = OperationState(operation.state)
+        contradicted = left in ABANDONED_OPERATION_STATES
+        commit_transition(operation, to, why, now=self.now, **changes)
+        if to is OperationState.COMPLETED:
+            self._book_refund(operation)
+        workflow_state = WorkflowState(self.workflow.state)
+        target = coupled_workflow_state(
+            workflow_state,
+            to,
+            left=left,
+            sibling_stands=self._sibling_stands(operation),
+            policy_closes_on_rejection=self.policy_closes_on_rejection,
+        )
+        if target is not workflow_state:
+            self.move_workflow(target, why)
+        if contradicted or to is OperationState.CANCELLED:
+            void(approval_id=operation.approval_id, why=why, now=self.now)
+
+    def _book_refund(self, operation: RefundOperation) -> None:
+        """Write the refund's ledger entry, once per provider reference; a source may have brought it already."""
+        entry = LedgerEntry(
+            merchant_id=operation.merchant_id,
+            payment_id=operation.payment_id,
+            account=operation.account,
+            processor_reference=operation.processor_reference,
+            kind=EntryKind.REFUND,
+            status=EntryStatus.SUCCEEDED,
+            amount_minor_units=operation.amount_minor_units,
+            currency=operation.currency,
+            occurred_at=self.now,
+        )
+        LedgerEntry.objects.bulk_create([entry], ignore_conflicts=True)
+
+    def _sibling_stands(self, operation: RefundOperation) -> bool:
+        if operation.state != OperationState.COMPLETED:
+            return False
+        siblings = RefundOperation.objects.filter(workflow_id=self.workflow.pk).exclude(pk=operation.pk)
+        return siblings.exclude(state__in=ABANDONED_OPERATION_STATES).exists()
+
+    def _case_kind(self, to: WorkflowState) -> CaseKind:
+        if to is WorkflowState.REQUIRES_HUMAN_APPROVAL:
+            return CaseKind.APPROVAL
+        return CaseKind.FINANCE if self.operation is not None else CaseKind.INVESTIGATION
+
+    def _owe_message(self, topic: str) -> None:
+        subject = self.operation.pk if self.operation is not None else self.workflow.pk
+        queue_notification(
+            logical_event_id=f"{topic}:{subject}",
+            customer_id=self.workflow.customer_id,
+            subject_id=self.workflow.pk,
+            facts=stated_facts(self.workflow, operation=self.operation),
+            now=self.now,
+        )
+
+    def _operation(self) -> RefundOperation:
+        if self.operation is None:
+            raise RuntimeError("No operation is locked in this transaction.")
+        return self.operation
+
+
+@contextmanager
+def evidence_transaction(
+    *,
+    workflow_id: str,
+    now: datetime,
+    operation_id: str | None = None,
+    payment_ids: Sequence[int] = (),
+) -> Iterator[Evidence]:
+    """Open the transaction, lock in order and yield the rows as they are now.
+
+    A refused transition rolls everything back, is kept as audit evidence, and is raised again.
+    """
+    try:
+        with transaction.atomic(durable=True):
+            payments = tuple(
+                Payment.objects.select_for_update(of=("self",), no_key=True)
+                .filter(pk__in=payment_ids)
+                .order_by("pk")
+            )
+            workflow = lock_row(RefundWorkflow, workflow_id)
+            operation = lock_row(RefundOperation, operation_id) if operation_id else None
+            yield Evidence(workflow=workflow, operation=operation, now=now, payments=payments)
+    except TransitionRefusedError as refused:
+        with transaction.atomic():
+            record_refusal(refused, now=now)
+        raise

@@ -1,0 +1,108 @@
+"""Every Celery task: ids in, one call down, nudges out.
+
+A task is a nudge: losing it, or running it twenty times, changes nothing but time. Money writes are never retried
+by Celery; only stage 11 may lead to another submission. ``**_later`` lets an older worker take a newer message.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import structlog
+from celery import current_app, shared_task
+from django.db import transaction
+from kombu.exceptions import OperationalError
+from notifications.services import claim_due_notifications
+
+from ledger.clock import now_utc
+from ledger.models import Heartbeat
+from ledger.relay import relay_audit_events
+from ledger.tracing import start_trace, traceparent
+from refunds import pipeline, recovery
+from refunds.gateways.registry import get_contract, get_gateway
+from refunds.pipeline import Nudge
+from refunds.stages.s13_notify_customer import notify_customer
+
+logger = structlog.get_logger("tasks")
+
+
+def send_nudges(nudges: Iterable[Nudge]) -> None:
+    """Enqueue nudges once the current transaction is committed; a broker that is down only costs time."""
+    carried = traceparent()
+    for nudge in nudges:
+        transaction.on_commit(lambda nudge=nudge: _send(nudge, carried))  # type: ignore[misc]
+
+
+def _send(nudge: Nudge, carried: str) -> None:
+    try:
+        current_app.send_task(f"refunds.{nudge.task}", kwargs={**nudge.kwargs, "traceparent": carried})
+    except OperationalError:
+        logger.warning("nudge.lost", task=nudge.task)
+
+
+@shared_task(name="refunds.advance_workflow")
+def advance_workflow(*, workflow_id: str, traceparent: str = "", **_later: Any) -> None:
+    """Take one workflow on (stages 3 to 9)."""
+    start_trace(traceparent)
+    send_nudges(pipeline.advance_workflow(workflow_id=workflow_id, now=now_utc()))
+
+
+@shared_task(name="refunds.submit_operation", max_retries=0)
+def submit_operation(*, operation_id: str, traceparent: str = "", **_later: Any) -> None:
+    """Submit one operation (stage 10)."""
+    start_trace(traceparent)
+    send_nudges(pipeline.submit_operation(operation_id=operation_id, gateway=get_gateway(), clock=now_utc))
+
+
+@shared_task(name="refunds.reconcile_operation", max_retries=0)
+def reconcile_operation(*, operation_id: str, traceparent: str = "", **_later: Any) -> None:
+    """Look one operation up at the provider (stage 11)."""
+    start_trace(traceparent)
+    nudges = pipeline.reconcile_operation(
+        operation_id=operation_id, gateway=get_gateway(), contract=get_contract(), now=now_utc()
+    )
+    send_nudges(nudges)
+
+
+@shared_task(name="refunds.resume_workflows")
+def resume_workflows(**_later: Any) -> None:
+    """Find requests and operations whose nudge was lost."""
+    _scan("resume_workflows", recovery.find_resumable_work(now=now_utc()))
+
+
+@shared_task(name="refunds.recover_submitted")
+def recover_submitted(**_later: Any) -> None:
+    """Find submissions whose answer is overdue."""
+    _scan("recover_submitted", recovery.find_overdue_submissions(now=now_utc()))
+
+
+@shared_task(name="refunds.reconcile_unknown")
+def reconcile_unknown(**_later: Any) -> None:
+    """Find unknown and pending outcomes whose next check is due."""
+    _scan("reconcile_unknown", recovery.find_unknown_outcomes(now=now_utc()))
+
+
+@shared_task(name="refunds.retry_notifications")
+def retry_notifications(**_later: Any) -> None:
+    """Deliver the messages that are due (stage 13); one that fails does not stop the next."""
+    claimed = claim_due_notifications(now=now_utc(), limit=recovery.BATCH)
+    for notification_id in claimed:
+        notify_customer(notification_id=notification_id, now=now_utc())
+    Heartbeat.record("retry_notifications", now=now_utc(), found=len(claimed))
+
+
+@shared_task(name="refunds.relay_audit_outbox")
+def relay_audit_outbox(**_later: Any) -> None:
+    """Publish committed audit events to the sink."""
+    published = relay_audit_events(now=now_utc(), limit=10 * recovery.BATCH)
+    Heartbeat.record("relay_audit_outbox", now=now_utc(), found=published)
+
+
+@shared_task(name="refunds.heartbeat")
+def heartbeat(**_later: Any) -> None:
+    """Show that beat, the broker and a worker are alive, in PostgreSQL."""
+    Heartbeat.record("beat", now=now_utc())
+
+
+def _scan(name: str, nudges: tuple[Nudge, ...]) -> None:
+    send_nudges(nudges)
+    Heartbeat.record(name, now=now_utc(), found=len(nudges))

@@ -1,0 +1,13 @@
+"""Settings that every test run needs; services come from DATABASE_URL and REDIS_URL (make test starts them)."""
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _no_leaking_trace():
+    """Begin every test outside any trace."""
+    from ledger import tracing
+
+    token = tracing._current.set("")
+    yield
+    tracing._current.reset(token)
