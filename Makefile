@@ -9,8 +9,10 @@ INSTALLED := $(PACKAGES) $(if $(REDIS_URL),,$(REDIS))
 BESIDE_SERVICES := $(PYTHON) -m config.demo.services run --tests --
 COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--custom-compile-command "make requirements"
-# Tools may cache inside the checkout only.
-export XDG_CACHE_HOME := $(CURDIR)/$(VENV)/cache
+# Tools and libraries keep their files inside the checkout only.
+export XDG_CACHE_HOME := $(CURDIR)/$(VENV)/home/cache
+export XDG_CONFIG_HOME := $(CURDIR)/$(VENV)/home/config
+export XDG_DATA_HOME := $(CURDIR)/$(VENV)/home/data
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Every process of the demo would compile all of Django again.
 unexport PYTHONDONTWRITEBYTECODE

@@ -17,7 +17,7 @@ class Environment(BaseSettings):
 
     DATABASE_URL: str = Field(pattern=r"^postgres(ql)?://")
     REDIS_URL: str = Field(pattern=r"^(redis|rediss|redis\+socket)://")
-    SECRET_KEY: str = Field(min_length=32)
+    SECRET_KEY: str = Field(min_length=50)
     ALLOWED_HOSTS: CommaSeparated = ()
     PUBLIC_URL: str = Field(default="http://127.0.0.1:8000", pattern=r"^https?://[^/\s]+$")
     OPENAI_BASE_URL: str = ""
@@ -53,7 +53,7 @@ class Environment(BaseSettings):
 def read_environment() -> Environment:
     """Read and check the environment; a wrong or missing value stops the start with one clear line."""
     try:
-        return Environment()
+        return Environment.model_validate({})
     except ValidationError as error:
         _stop(error)
 

@@ -50,6 +50,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
+    "refunds.middleware.TraceMiddleware",
     "refunds.middleware.IntakeGuardMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -94,7 +95,7 @@ def _database(url: str) -> dict[str, Any]:
         "PORT": str(parts.port or ""),
         "CONN_MAX_AGE": 0,  # the pool keeps connections
         "ATOMIC_REQUESTS": False,  # stages say what shares a transaction
-        "OPTIONS": options | {"pool": {"min_size": 0, "max_size": 10, "timeout": 10}},
+        "OPTIONS": options | {"pool": {"min_size": 0, "max_size": 20, "timeout": 10}},
     }
 
 

@@ -72,7 +72,7 @@ def commit_transition(row: Row, to: str, why: Why, *, now: datetime, **changes: 
     """
     if row.__dict__.get("_locked_in") is not _open_transaction():
         raise RowNotLockedError(f"{row.topic} {row.pk}: lock_row it in this transaction first.")
-    from_state = str(row.state)  # type: ignore[attr-defined]
+    from_state = str(row.state)
     move = _move_to(row, to)
     if move is None:
         raise TransitionRefusedError(
@@ -121,7 +121,7 @@ def _append_event(
     columns: dict[str, Any] | None = None,
 ) -> EventModel:
     moved = kind is EventKind.TRANSITION
-    to_state = str(row.state) if moved else ""  # type: ignore[attr-defined]
+    to_state = str(row.state) if moved else ""
     event = row.event_model(
         **{f"{row.event_model.subject_field}_id": row.pk},
         kind=kind,
@@ -166,7 +166,7 @@ def _explained(why: Why) -> dict[str, Any]:
 
 def _move_to(row: StatefulModel, to: str) -> Any:
     """Return the django-fsm transition that leads to ``to``, or None."""
-    for transition in row.get_available_state_transitions():  # type: ignore[attr-defined]
+    for transition in row.get_available_state_transitions():
         if transition.target == to:
             return getattr(row, transition.name)
     return None

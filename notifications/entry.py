@@ -53,7 +53,7 @@ def words_for(facts: StatedFacts) -> dict[str, str]:
         "processor_reference": facts.processor_reference or "",
         "under_ticket": f" under ticket #{facts.ticket}" if facts.ticket is not None else "",
         "on_completed": f" on {time_text(facts.completed_at)}" if facts.completed_at else "",
-        "to_card": f" to the card ending {facts.card_last4}" if facts.card_last4 else "",
+        "to_card": f", to the card ending {facts.card_last4}" if facts.card_last4 else "",
         "other_orders": _list([order_text(number) for number in facts.other_order_numbers]),
         "returned": _returned(facts.entries),
     }

@@ -27,7 +27,7 @@ def message_for(notification: Notification) -> OutgoingMessage:
     return OutgoingMessage(
         recipient=customer.user.email if customer.user else "",
         subject=statement.heading,
-        body=body,
+        body=body.strip() + "\n",
         message_id=message_id_for(notification.logical_event_id),
     )
 

@@ -114,8 +114,8 @@ def _operation_facts(operation: RefundOperation, rows: RequestRows) -> dict[str,
         "currency": operation.currency,
         "processor_reference": operation.processor_reference,
         "card_last4": operation.payment.method_last4,
-        "completed_at": completed[-1] if completed else None,
-        "last_checked_at": rows.last_check_at.get(operation.pk),
+        "completed_at": max(completed, default=None),
+        "last_checked_at": rows.last_check_at.get(operation.pk) or max(completed, default=None),
         "receipt": _receipt(rows.receipts.get(operation.pk)),
     }
 

@@ -7,7 +7,7 @@ return nudges, and the scanners of ``refunds.recovery`` would find the same work
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ledger.sources.port import SourceUnavailable
@@ -18,6 +18,7 @@ from refunds.evidence.policy import PolicyUnusable, policy_of
 from refunds.gateways.contract import ProviderContract
 from refunds.gateways.port import AnswerClass, Gateway
 from refunds.models import RefundOperation, RefundWorkflow
+from refunds.nudges import DELIVER, Nudge, advance, reconcile, submit
 from refunds.stages.s01_authorize_request import SignedIn, authorize_request
 from refunds.stages.s02_open_workflow import open_workflow
 from refunds.stages.s03_retrieve_policy import retrieve_policy
@@ -34,17 +35,6 @@ from refunds.states import OperationState, WorkflowState
 
 RESUME_AFTER = timedelta(seconds=30)
 _W = WorkflowState
-
-
-@dataclass(frozen=True, slots=True)
-class Nudge:
-    """Work that can go on now: a task's name and its ids. Losing one costs time, nothing else."""
-
-    task: str
-    kwargs: dict[str, str] = field(default_factory=dict)
-
-
-DELIVER = Nudge("retry_notifications")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +61,6 @@ def open_request(
         request=request, message=message, problem=problem, client_token=client_token, now=now
     )
     return Opened(opened.workflow_id, opened.created, (advance(opened.workflow_id),))
-
-
-def advance(workflow_id: str) -> Nudge:
-    """Return the nudge that takes a workflow on."""
-    return Nudge("advance_workflow", {"workflow_id": workflow_id})
-
-
-def submit(operation_id: str) -> Nudge:
-    """Return the nudge that submits an operation."""
-    return Nudge("submit_operation", {"operation_id": operation_id})
 
 
 def advance_workflow(*, workflow_id: str, now: datetime) -> tuple[Nudge, ...]:
@@ -132,7 +112,7 @@ def submit_operation(
     """Stage 10 for one operation."""
     outcome = submit_refund(operation_id=operation_id, gateway=gateway, clock=clock)
     if outcome is AnswerClass.UNKNOWN:
-        return (Nudge("reconcile_operation", {"operation_id": operation_id}),)
+        return (reconcile(operation_id),)
     return (DELIVER,)
 
 

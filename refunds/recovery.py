@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from django.db import models, transaction
 
 from refunds.models import RefundOperation, RefundWorkflow
-from refunds.pipeline import Nudge, advance, submit
+from refunds.nudges import Nudge, advance, reconcile, submit
 from refunds.states import OperationState
 
 BATCH = 100
@@ -39,7 +39,7 @@ def find_unknown_outcomes(*, now: datetime, limit: int = BATCH) -> tuple[Nudge, 
 
 
 def _reconcile(ids: list[str]) -> tuple[Nudge, ...]:
-    return tuple(Nudge("reconcile_operation", {"operation_id": pk}) for pk in ids)
+    return tuple(reconcile(pk) for pk in ids)
 
 
 def _claim(

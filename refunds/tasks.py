@@ -19,7 +19,7 @@ from ledger.relay import relay_audit_events
 from ledger.tracing import start_trace, traceparent
 from refunds import pipeline, recovery
 from refunds.gateways.registry import get_contract, get_gateway
-from refunds.pipeline import Nudge
+from refunds.nudges import Nudge
 from refunds.stages.s13_notify_customer import notify_customer
 
 logger = structlog.get_logger("tasks")

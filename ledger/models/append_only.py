@@ -37,7 +37,7 @@ class AppendOnlyModel(models.Model):
 
     class Meta:
         abstract = True
-        triggers = [
+        triggers: list[pgtrigger.Trigger] = [
             pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete),
         ]
 

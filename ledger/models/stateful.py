@@ -1,6 +1,6 @@
 """Base classes of rows with a state, and of the append-only events that explain each state."""
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.db import models
 from django.db.models import Q
@@ -16,7 +16,23 @@ class EventKind(models.TextChoices):
     RECORD = "RECORD"  # a fact worth keeping that moves no state: a vote, an order that was named later
 
 
-class StatefulModel(ConcurrentTransitionMixin, models.Model):
+if TYPE_CHECKING:
+
+    class _GuardedSave(models.Model):
+        """The mixin as type checkers may see it: its own types hide the model's managers."""
+
+        state: str
+
+        class Meta:
+            abstract = True
+
+        def get_available_state_transitions(self) -> Any: ...
+
+else:
+    _GuardedSave = ConcurrentTransitionMixin
+
+
+class StatefulModel(_GuardedSave, models.Model):
     """A row whose ``state`` only ``ledger.transitions`` moves; the database refuses everything else.
 
     ``state_sequence`` rises by one with each transition and names the event that explains it.

@@ -1,7 +1,9 @@
 """The HTTP API of customers: translate, make one call down, translate back."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
+from django.urls import reverse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import NotFound
 from rest_framework.pagination import PageNumberPagination
@@ -93,19 +95,17 @@ class RefundRequestsView(CustomerView):
         """Open a request about an own order; 200 with the open request where there is one already."""
         signed_in = self.signed_in(request)
         key = _idempotency_key(request)
-        asked = NewRefundRequestSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
+        asked = _asked(request)
         try:
-            opened = open_request(
-                signed_in=signed_in, client_token=key, now=now_utc(), **asked.validated_data
-            )
+            opened = open_request(signed_in=signed_in, client_token=key, now=now_utc(), **asked)
         except OrderNotFoundError as error:
             raise ProblemError(404, "order_not_found", "No order of this account has that number.") from error
         if key and not opened.created:
-            _refuse_other_body(signed_in, key, asked.validated_data)
+            _refuse_other_body(signed_in, key, asked)
         send_nudges(opened.nudges)
         body = _document(_own_request(signed_in, opened.workflow_id))
-        return Response(body, status=201 if opened.created else 200)
+        where = reverse("api:request", kwargs={"workflow_id": opened.workflow_id})
+        return Response(body, status=201 if opened.created else 200, headers={"Location": where})
 
 
 class RefundRequestView(CustomerView):
@@ -136,6 +136,15 @@ def _own_request(signed_in: SignedIn, workflow_id: str) -> RefundWorkflow:
 
 def _document(workflow: RefundWorkflow) -> Any:
     return RefundRequestSerializer(report_requests([workflow])[0]).data
+
+
+def _asked(request: Request) -> dict[str, str]:
+    if not isinstance(request.data, Mapping):
+        raise ProblemError(422, "body_not_an_object", "Send a JSON object.")
+    asked = NewRefundRequestSerializer(data=request.data)
+    asked.is_valid(raise_exception=True)
+    checked: dict[str, str] = asked.validated_data
+    return checked
 
 
 def _idempotency_key(request: Request) -> str:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from ledger.sources.local_tables import LocalTables
 from ledger.sources.port import SourceUnavailable
 
 from approvals.models import ApprovalRequest
@@ -12,6 +11,7 @@ from ledger.duplicates import Finding
 from refunds.evidence.finding import finding_for
 from refunds.evidence.policy import ApplicablePolicy
 from refunds.evidence.remaining import conservation_of
+from refunds.evidence.source import local_source
 from refunds.models import RefundWorkflow
 
 
@@ -49,7 +49,7 @@ def what_changed(
 def _ledger_changed(
     workflow: RefundWorkflow, target: ApprovedTarget, policy: ApplicablePolicy, now: datetime
 ) -> str | None:
-    snapshot = LocalTables().read_order(
+    snapshot = local_source().read_order(
         merchant_id=workflow.merchant_id,
         customer_id=workflow.customer_id,
         order_id=workflow.order_id,

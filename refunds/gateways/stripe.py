@@ -17,6 +17,7 @@ from refunds.gateways.stripe_answers import read_submission
 from refunds.gateways.stripe_commands import (
     body_sha256,
     create_parameters,
+    is_account,
     list_parameters,
     payment_parameter,
     refusal_before_sending,
@@ -52,8 +53,10 @@ class StripeGateway:
         contract: ProviderContract = STRIPE_V1,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Raise ValueError for an address that would send the key in clear text over a network."""
+        """Raise ValueError for a key that no header can carry, or one that would travel in clear text."""
         refuse_clear_text(api_base)
+        if not (api_key.isascii() and api_key.isprintable() and api_key and " " not in api_key):
+            raise ValueError("the gateway's API key is empty or has characters that no key has")
         self.contract = contract
         self.api_version = contract.api_version
         self._api_key = api_key
@@ -83,6 +86,8 @@ class StripeGateway:
         refuse_open_transaction()
         if payment_parameter(payment_reference) is None:
             return _lookup(LIST, code=AdapterCode.PAYMENT_REFERENCE_UNSUPPORTED)
+        if not is_account(account):
+            return _lookup(LIST, code=AdapterCode.ACCOUNT_UNSUPPORTED)
         found: list[RefundFact] = []
         cursor: str | None = None
         attempts, understood = 0, True
@@ -107,6 +112,8 @@ class StripeGateway:
     def retrieve_refund(self, *, processor_reference: str, account: str) -> LookupAnswer:
         """Read one refund. A 404 is not complete: another account or mode answers the same."""
         refuse_open_transaction()
+        if not is_account(account):
+            return _lookup(RETRIEVE, code=AdapterCode.ACCOUNT_UNSUPPORTED)
         exchange, attempts = self._read(
             lambda client: client.v1.refunds.retrieve(
                 processor_reference, options={"stripe_account": account or None}

@@ -29,9 +29,14 @@ _PARAMETER_BY_PREFIX: Final = (("ch_", "charge"), ("py_", "charge"), ("pi_", "pa
 def payment_parameter(payment_reference: str) -> str | None:
     """Return ``charge`` or ``payment_intent`` for a reference; None where Stripe has no such reference."""
     for prefix, parameter in _PARAMETER_BY_PREFIX:
-        if payment_reference.startswith(prefix) and payment_reference.replace("_", "").isalnum():
+        if payment_reference.startswith(prefix) and _is_reference(payment_reference):
             return parameter
     return None
+
+
+def is_account(account: str) -> bool:
+    """Whether this is a connected account or "", the platform: docs.stripe.com/connect/authentication."""
+    return account == "" or (account.startswith("acct_") and account.isascii() and account[5:].isalnum())
 
 
 def refusal_before_sending(command: RefundCommand, contract: ProviderContract) -> AdapterCode | None:
@@ -42,6 +47,8 @@ def refusal_before_sending(command: RefundCommand, contract: ProviderContract) -
     key = command.idempotency_key
     if not 0 < len(key) <= contract.idempotency_key_max_length or not (key.isascii() and key.isprintable()):
         return AdapterCode.KEY_NOT_USABLE
+    if not is_account(command.account):
+        return AdapterCode.ACCOUNT_UNSUPPORTED
     if payment_parameter(command.payment_reference) is None:
         return AdapterCode.PAYMENT_REFERENCE_UNSUPPORTED
     try:
@@ -90,6 +97,10 @@ def body_sha256(command: RefundCommand, contract: ProviderContract) -> str:
             pairs.append((name, value))
     body = urlencode(pairs).replace("%5B", "[").replace("%5D", "]")
     return hashlib.sha256(body.encode("ascii")).hexdigest()
+
+
+def _is_reference(text: str) -> bool:
+    return text.isascii() and text.replace("_", "").isalnum()
 
 
 def _amount(command: RefundCommand, contract: ProviderContract) -> int:

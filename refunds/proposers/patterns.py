@@ -64,11 +64,13 @@ def _cards_in_run(text: str, places: list[int]) -> list[tuple[int, int]]:
 
 
 def _card_length(text: str, places: list[int], first: int) -> int:
+    if unicodedata.decimal(text[places[first]]) not in _ISSUER_DIGITS:
+        return 0
     for length in reversed(_CARD_LENGTHS):
         after = first + length
         if after <= len(places) and _starts_group(places, after):
             digits = [unicodedata.decimal(text[place]) for place in places[first:after]]
-            if digits[0] in _ISSUER_DIGITS and _passes_luhn(digits):
+            if _passes_luhn(digits):
                 return length
     return 0
 

@@ -15,7 +15,9 @@ MAX_NUMBER_LENGTH: Final = 15
 _JSON_SPACES: Final = " \t\n\r"
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _FENCE: Final = re.compile(r"\A```[\w-]{0,16}\s*\n?(.*?)\s*(?:```\s*)?\Z", re.DOTALL)
-_LOOSE_KEY: Final = re.compile(r"""["']?([\w$.\- ]{1,64})["']?\s{0,8}[:=]""")
+_KEY_END: Final = re.compile("[:=]")
+_KEY_REVERSED: Final = re.compile(r"""\s{0,8}["']?([\w$.\- ]{1,64})""")
+_KEY_WINDOW: Final = 80
 _ESCAPE: Final = re.compile(r"\\u([0-9a-fA-F]{4})")
 
 
@@ -145,7 +147,10 @@ def _undecoded(text: str, defects: list[Defect]) -> Reading:
 
 def _loose_keys(text: str) -> Iterator[str]:
     """Yield what would be keys if the text were well formed, quoted or not."""
-    return (match.group(1).strip() for match in _LOOSE_KEY.finditer(text))
+    for end in _KEY_END.finditer(text):
+        before = text[max(0, end.start() - _KEY_WINDOW) : end.start()]
+        if key := _KEY_REVERSED.match(before[::-1]):
+            yield key.group(1)[::-1].strip()
 
 
 def _unescape(text: str) -> str:

@@ -26,7 +26,14 @@ _MONTH: Final = (
     r"oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 )
 _MONEY_NOUN: Final = r"(?:refunds?|money|funds|reimbursements?|payouts?|repayments?)\b(?! requests?)"
-_BETWEEN: Final = r"(?: (?!(?:and|but|so|that|which)\b)[\w']{1,30}){0,4}? "
+# "can be submitted for refund" says what is possible, not what happened.
+_POSSIBLE: Final = r"(?:can|could|may|might)(?: now| then)? be\b"
+_NOT_AFTER_POSSIBLE: Final = "".join(
+    f"(?<!{verb}{adverb} be )"
+    for verb in ("can", "could", "may", "might")
+    for adverb in ("", " now", " then")
+)
+_BETWEEN: Final = rf"(?: (?!(?:and|but|so|that|which)\b|{_POSSIBLE})[\w']{{1,30}}){{0,4}}? "
 _WILL: Final = r"(?:\b(?:will|shall|going to|gonna|about to)|'ll)"
 _FILLERS: Final = (
     r"(?: (?:be|now|then|also|soon|gladly|certainly|definitely|surely|fully|happily|get|have|you|it|this|"
@@ -87,7 +94,9 @@ DATE: Final = _either(
     _words("today", "tonight", "tomorrow", "yesterday", "overnight", "immediately", "instantly"),
     _words(r"(?:next|this|end of the|end of) (?:day|week|weekend|month|year|morning|afternoon|evening)"),
     _words(r"(?:business|working|calendar|banking) days?"),
-    rf"\b{_NUMBER}(?: ?(?:-|to|or) ?{_NUMBER})?[ \-](?:more |full |business |working )?{_TIME_UNIT}\b",
+    # "a second charge" is an ordinal.
+    rf"\b(?!an? second\b){_NUMBER}(?: ?(?:-|to|or) ?{_NUMBER})?[ \-]"
+    rf"(?:more |full |business |working )?{_TIME_UNIT}\b",
 )
 
 PROMISE: Final = _either(
@@ -108,16 +117,17 @@ PROMISE: Final = _either(
 )
 
 STATUS: Final = _either(
-    # "can be refunded" says no more than "can be submitted for refund".
-    r"(?<!can be )(?<!could be )(?<!may be )(?<!might be )(?<!\bto be )\brefunded\b",
-    _words("reimbursed", "repaid", "completed", "credited", "paid (?:back|out)", "money back"),
+    rf"{_NOT_AFTER_POSSIBLE}(?<!\bto be )(?<!\bit be )\brefunded\b",
+    _words("reimbursed", "repaid", "credited", "paid (?:back|out)", "money back"),
+    # What the ledger says of a charge is no claim about a refund.
+    r"(?<!charge was )(?<!charges were )\bcompleted\b(?! (?:charge|capture|purchase)s?\b)",
     _words(
         r"(?:reembols|rembours|erstatt|r\u00fcckerstatt|rimbors|terugbetaal|terugbetal|\u00e5terbetal|zwr\u00f3|"
         r"devuel|devolu)\w{0,12}"
     ),
     rf"\b{_MONEY_NOUN}{_BETWEEN}(?:{_DONE_TO_MONEY}|processing|complete|done|successful|successfully|confirmed|"
     r"pending|final|underway|in progress|failed|arrived)\b",
-    rf"\b{_DONE_TO_MONEY}{_BETWEEN}{_MONEY_NOUN}",
+    rf"{_NOT_AFTER_POSSIBLE}\b{_DONE_TO_MONEY}{_BETWEEN}{_MONEY_NOUN}",
     rf"\b(?:requests?|claims?|case){_BETWEEN}"
     r"(?:approved|rejected|denied|declined|granted|processed|closed|resolved|successful|complete)\b",
     r"\b(?:i|we|i've|we've|i have|we have)(?: \w{1,12}){0,2} (?:approved|issued|processed|executed|"

@@ -22,10 +22,10 @@ from refunds.selectors.review_records import AttemptFact, CheckFact, EventFact, 
 
 
 def text_pairs(document: Any) -> tuple[tuple[str, str], ...]:
-    """Return a stored JSON document as keys and texts."""
+    """Return a stored JSON document as keys and texts, by key: the database keeps no order of its own."""
     if not isinstance(document, dict):
         return (("value", _text(document)),)
-    return tuple((str(key), _text(value)) for key, value in document.items())
+    return tuple((str(key), _text(value)) for key, value in sorted(document.items()))
 
 
 def _text(value: Any) -> str:

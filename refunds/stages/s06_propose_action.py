@@ -70,7 +70,8 @@ def ask_for_proposal(*, workflow: RefundWorkflow) -> ProposalOutcome:
 def record_proposal(*, evidence: Evidence, outcome: ProposalOutcome) -> None:
     """Store the proposal, untrusted, and move to ACTION_PROPOSED."""
     workflow, answer, parsed = evidence.workflow, outcome.answer, outcome.parsed
-    valid = isinstance(parsed, ParsedProposal)
+    said = parsed if isinstance(parsed, ParsedProposal) else None
+    defect = parsed.reason if isinstance(parsed, Malformed) else ""
     draft = ErasableText.keep(answer.raw_text, now=evidence.now)
     proposal = Proposal.objects.create(
         workflow_id=workflow.pk,
@@ -78,13 +79,13 @@ def record_proposal(*, evidence: Evidence, outcome: ProposalOutcome) -> None:
         proposer=outcome.proposer[:40],
         model_snapshot=answer.model_snapshot[:120],
         prompt_version=answer.prompt_version,
-        recommended_action=parsed.recommended_action if valid else "",
-        reason_code=parsed.reason_code if valid else "",
-        requires_human_review=parsed.requires_human_review if valid else None,
+        recommended_action=said.recommended_action if said else "",
+        reason_code=said.reason_code if said else "",
+        requires_human_review=said.requires_human_review if said else None,
         draft=draft,
         output_sha256=text_sha256(answer.raw_text),
         output_class=parsed.proposal_class,
-        detail="" if valid else str(parsed.reason),
+        detail=str(defect),
         requests=outcome.requests,
         latency_ms=answer.latency_ms,
         at=evidence.now,
@@ -92,7 +93,7 @@ def record_proposal(*, evidence: Evidence, outcome: ProposalOutcome) -> None:
     why = Why(
         actor=Actor(ActorType.MODEL, answer.model_snapshot[:80] or outcome.proposer[:80]),
         stage=STAGE,
-        reason="PROPOSED" if valid else "NO_USABLE_PROPOSAL",
+        reason="PROPOSED" if said else "NO_USABLE_PROPOSAL",
         policy_version=workflow.policy_version,
         evidence={
             "proposal": proposal.pk,

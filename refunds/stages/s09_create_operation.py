@@ -70,7 +70,7 @@ def create_operation(*, evidence: Evidence, policy: ApplicablePolicy) -> RefundO
             approval_id=approval.pk,
             merchant_id=workflow.merchant_id,
             account=instruction.account,
-            payment_id=workflow.refund_payment_id,
+            payment_id=_target_payment(workflow),
             payment_reference=instruction.payment,
             amount_minor_units=instruction.amount_minor_units,
             currency=instruction.currency,

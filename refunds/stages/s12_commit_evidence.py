@@ -95,6 +95,8 @@ class Evidence:
 
     def _book_refund(self, operation: RefundOperation) -> None:
         """Write the refund's ledger entry, once per provider reference; a source may have brought it already."""
+        if operation.processor_reference is None:
+            raise RuntimeError(f"{operation.pk} cannot be complete without the provider's reference.")
         entry = LedgerEntry(
             merchant_id=operation.merchant_id,
             payment_id=operation.payment_id,

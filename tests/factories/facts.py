@@ -31,7 +31,7 @@ class _UserFactory(DjangoModelFactory):
 
     username = factory.Sequence(lambda n: f"user{n}")
     email = factory.LazyAttribute(lambda user: f"{user.username}@example.com")
-    password = factory.django.Password("correct horse battery staple")
+    password = factory.django.Password(None)  # unusable unless given: hashing is slow on purpose
 
 
 class _MerchantFactory(DjangoModelFactory):
@@ -107,7 +107,7 @@ class _PolicyFactory(DjangoModelFactory):
 
 
 def make_user(**columns: Any) -> User:
-    """Return a user who signs in with the password ``correct horse battery staple``."""
+    """Return a user; one who signs in through the form needs a ``password``, others use ``force_login``."""
     return _UserFactory(**columns)
 
 

@@ -189,6 +189,16 @@ def test_a_reference_that_is_no_payment_is_not_asked_for(
     assert gateway_simulator.log() == []
 
 
+def test_an_account_that_is_none_is_not_asked_for(
+    gateway_simulator: GatewaySimulator, stripe_gateway: StripeGateway
+) -> None:
+    listed = stripe_gateway.list_refunds(payment_reference="ch_A2", account="merchant-1")
+    read = stripe_gateway.retrieve_refund(processor_reference="re_1", account="merchant-1")
+    for found in (listed, read):
+        assert (found.complete, found.attempts, found.error_code) == (False, 0, "ACCOUNT_UNSUPPORTED")
+    assert gateway_simulator.log() == []
+
+
 def test_another_refund_than_the_one_asked_for_is_not_taken(raw_server: RawServer) -> None:
     raw_server.answers(http_answer(200, json.dumps(OUR_REFUND).encode()))
     gateway = stripe_gateway_at(raw_server.url)

@@ -1,6 +1,7 @@
 """What the network can do to one submission, and what that proves."""
 
 import json
+import signal
 import socket
 import time
 from contextlib import ExitStack
@@ -9,6 +10,7 @@ import pytest
 import stripe
 
 from refunds.gateways.port import AnswerClass
+from refunds.gateways.stripe import StripeGateway
 from tests.gateways.builders import refund_command, stripe_gateway_at
 from tests.gateways.raw_server import RawServer, http_answer, reset
 from tests.support.gateway_simulator import GatewaySimulator
@@ -54,7 +56,7 @@ def test_a_connection_that_is_not_made_in_time_executes_nothing() -> None:
         answer = gateway.submit_refund(refund_command())
     assert answer.answer_class is AnswerClass.NOT_EXECUTED
     assert answer.detail == "CONNECT_FAILED TimeoutError"
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 5
 
 
 def test_a_failed_handshake_executes_nothing(raw_server: RawServer) -> None:
@@ -104,7 +106,7 @@ def test_silence_is_unknown_when_the_time_is_over(raw_server: RawServer) -> None
     started = time.monotonic()
     answer = stripe_gateway_at(raw_server.url, answer=0.3).submit_refund(refund_command())
     assert (answer.answer_class, answer.error_code) == (AnswerClass.UNKNOWN, "ANSWER_TIMED_OUT")
-    assert 0.3 <= time.monotonic() - started < 2
+    assert 0.3 <= time.monotonic() - started < 5
     assert len(raw_server.requests) == 1
 
 
@@ -114,7 +116,23 @@ def test_an_answer_that_trickles_in_is_unknown_when_the_time_is_over(raw_server:
     answer = stripe_gateway_at(raw_server.url, answer=0.4).submit_refund(refund_command())
     assert (answer.answer_class, answer.error_code) == (AnswerClass.UNKNOWN, "ANSWER_TIMED_OUT")
     assert answer.refund is None
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 5
+
+
+def test_an_interruption_while_the_answer_is_awaited_is_unknown(raw_server: RawServer) -> None:
+    def interrupt(*_: object) -> None:
+        raise InterruptedError("a time limit, raised where the process happens to be")
+
+    raw_server.says_nothing()
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        answer = stripe_gateway_at(raw_server.url).submit_refund(refund_command())
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert (answer.answer_class, answer.error_code) == (AnswerClass.UNKNOWN, "CONNECTION_LOST")
+    assert len(raw_server.requests) == 1
 
 
 def test_half_an_answer_is_unknown(raw_server: RawServer) -> None:
@@ -214,6 +232,18 @@ def test_the_sdk_reports_nothing_about_this_machine(gateway_simulator: GatewaySi
 def test_the_key_is_never_sent_in_clear_text_over_a_network(address: str) -> None:
     with pytest.raises(ValueError, match="must be https"):
         stripe_gateway_at(address)
+
+
+@pytest.mark.parametrize("api_key", ["", "sk_test_1\n", "sk test", "sk_test_é"])
+def test_a_key_that_no_header_can_carry_stops_the_start_and_is_not_printed(api_key: str) -> None:
+    with pytest.raises(ValueError, match="API key is empty or has characters") as caught:
+        StripeGateway(
+            api_key=api_key,
+            api_base="https://api.stripe.com",
+            connect_timeout_seconds=1,
+            answer_timeout_seconds=1,
+        )
+    assert "sk" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from approvals.models import ReviewCase
 from refunds.evidence.remaining import conservation_of
 from refunds.gateways.contract import STRIPE_V1
 from refunds.models import GatewayResponse, ReconciliationCheck
-from refunds.pipeline import advance
+from refunds.nudges import advance
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

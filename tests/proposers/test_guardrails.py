@@ -38,6 +38,33 @@ The second charge can be refunded if our systems confirm it.
 Your request is pending review by a colleague.
 You sent us a refund request, and we are looking into it.
 Thank you \U0001f44d\U0001f3fd, this helps a lot.
+Hi! Thanks for getting in touch. I can see that your order was charged twice, so I can submit the duplicate charge for a refund.
+I have verified that a duplicate charge exists on your account. I can submit a refund request for it.
+Thank you for reaching out. We confirmed a duplicate charge for this order and can submit it for a refund on your behalf.
+I apologize for the inconvenience. The duplicate charge was verified, and I recommend refunding the extra payment.
+We've confirmed the duplicate charge and have recommended that it be refunded.
+We've found a duplicate charge and are submitting it for a refund.
+I understand you were charged twice. I have verified the duplicate charge and recommended a refund for review.
+Thanks for letting us know about this. Our records confirm the duplicate charge, and a refund has been recommended.
+Your duplicate charge has been verified and is eligible for refund.
+We have verified the duplicate charge and it can now be submitted for refund.
+I'm sorry about the double charge. A refund of the duplicate payment has been recommended and will now be checked by our systems.
+We are unable to confirm a duplicate charge at this time, so a team member will review your case.
+A specialist will take a closer look at your case shortly.
+We need a bit more time to look into this, so I've asked a colleague for help.
+Your request needs a closer look, so it has been forwarded to a specialist.
+We appreciate your patience while a colleague reviews your request.
+I can confirm that we received two identical charges for this order.
+You have been charged twice for one purchase. We're sorry about that.
+Someone will be in touch with you soon.
+We have noted your concern and will follow up as soon as possible.
+The review team will contact you once they have finished.
+It appears the second charge is a duplicate of the first one.
+I've looked at both charges: they match, so I can submit the later one for refund.
+We will let you know the outcome once the check is done.
+Please allow us to review this with our billing team.
+We could not find a second completed charge.
+Only one charge was completed; the other one looks like a temporary hold.
 Thanks!""".splitlines()
 
 CLAIMS = [
@@ -81,6 +108,9 @@ CLAIMS = [
     ("STATUS_CLAIM", "Your refund is pending with your bank."),
     ("STATUS_CLAIM", "The duplicate charge has been reversed."),
     ("STATUS_CLAIM", "You got your money back from us."),
+    ("STATUS_CLAIM", "The review is completed, and so is the refund."),
+    ("STATUS_CLAIM", "The charge can be seen and was refunded."),
+    ("STATUS_CLAIM", "It was issued as a refund."),
     ("STATUS_CLAIM", "\uff32\uff45\uff46\uff55\uff4e\uff44\uff45\uff44 the charge to you."),
     ("STATUS_CLAIM", "Hemos reembolsado su dinero."),
     ("STATUS_CLAIM", "Betrag erstattet."),
@@ -150,7 +180,6 @@ def test_a_draft_that_claims_too_much_is_named(code, draft):
     assert code in find_unsafe_language(draft)
 
 
-@pytest.mark.failure("F090")
 def test_an_invented_refund_rule_is_named_for_its_date_promise_and_goodwill():
     found = find_unsafe_language("You will have the money within 3 days under our goodwill rule.")
 

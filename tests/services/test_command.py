@@ -77,7 +77,7 @@ def test_both_services_are_there_for_the_command_and_gone_after_its_failure(plac
     assert not naming(place)
 
 
-@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGKILL])
 def test_nothing_outlives_a_launcher_that_is_stopped_or_killed(place, signum):
     with launcher("sh", "-c", "echo up; sleep 60 & wait", marker=place) as running:
         assert running.stdout.readline() == "up\n"

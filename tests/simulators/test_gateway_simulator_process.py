@@ -141,6 +141,14 @@ def test_a_book_that_is_none_is_one_clear_line(tmp_path: Path) -> None:
     assert "cannot be opened" in ended.stderr
 
 
+def test_it_runs_without_the_products_packages() -> None:
+    script = (
+        "import sys, config.demo.gateway_simulator.__main__;"
+        "sys.exit(any(name in sys.modules for name in ('django', 'refunds', 'stripe', 'pydantic')))"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=_ROOT, check=True, timeout=30)
+
+
 def test_it_imports_the_standard_library_and_itself() -> None:
     allowed = {*sys.stdlib_module_names, "config"}
     for path in _PACKAGE.glob("*.py"):

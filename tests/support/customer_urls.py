@@ -1,10 +1,7 @@
-"""The pages and the API of customers, as the deployment routes them."""
+"""The deployment's addresses, with the page for faults."""
 
-from django.urls import include, path
+from config.urls import urlpatterns
+
+__all__ = ["handler500", "urlpatterns"]
 
 handler500 = "refunds.customer.errors.server_error"
-urlpatterns = [
-    path("accounts/", include("allauth.account.urls")),
-    path("support/", include("refunds.customer.urls")),
-    path("api/", include("refunds.api.urls")),
-]

@@ -46,7 +46,7 @@ class Desk:
 
     def book(self, name: str) -> Path:
         """Where a simulator keeps its own record."""
-        return self.state.path / "books" / f"{name}.json"
+        return self.state.path / "books" / f"{name}.sqlite3"
 
     @cached_property
     def env(self) -> dict[str, str]:
@@ -54,6 +54,9 @@ class Desk:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(REPLACED)}
         return {
             **kept,
+            # Libraries that keep files of their own (stripe: an id for its statistics) keep them here.
+            "XDG_CONFIG_HOME": str(self.state.path / "home"),
+            "XDG_CACHE_HOME": str(self.state.path / "home"),
             "PYTHONUNBUFFERED": "1",
             "DEMO_MODE": "1",
             "DATABASE_URL": self.database_url,

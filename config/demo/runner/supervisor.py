@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from config.demo.runner.console import Console
 from config.demo.runner.part import Part, start_part
-from config.demo.runner.process import Process, Ready
+from config.demo.runner.process import Echo, Process, Ready
 from config.demo.services.child import MARGIN_SECONDS
 from config.demo.services.stopping import POLL_SECONDS, StopRequestedError, StopRequests
 
@@ -60,8 +60,12 @@ class Supervisor:
         """Wait for the services, then run `process` to its end, watching them; it, ended."""
         self.wait_ready()
         step = self._start(process)
+        began = spoken = time.monotonic()
         while step.child.running:
             self.watch(but=step)
+            if time.monotonic() - spoken > PROGRESS_SECONDS and process.echo is not Echo.PLAIN:
+                spoken = time.monotonic()
+                self.console.progress(f"{process.name}: still at it ({spoken - began:.0f} s)")
             time.sleep(POLL_SECONDS)
         self._parts.remove(step)
         step.child.stop()

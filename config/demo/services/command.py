@@ -30,7 +30,7 @@ PRODUCT_VARIABLES = (
     *("LOG_FORMAT", "OPENAI_", "POLICY_SOURCE_URL", "PUBLIC_URL", "RECOVERY_", "SECRET_KEY", "STRIPE_"),
 )
 TEST_ENVIRONMENT = {
-    "SECRET_KEY": "for-tests-only-and-long-enough-to-be-accepted",
+    "SECRET_KEY": "for-tests-only-and-long-enough-to-be-accepted-0123456789",
     "ALLOWED_HOSTS": "testserver,127.0.0.1,localhost",
 }
 

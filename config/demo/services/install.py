@@ -7,14 +7,17 @@ exception is the bundled Redis server, which has wheels for x86-64 and Python 3.
 import platform
 import subprocess
 import sys
+import threading
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from config.demo.services import redis
 from config.demo.services.failure import ServiceError
 
 PROGRESS_SECONDS = 5.0
+LIFE_SECONDS = 15.0
 WHEELS_ONLY = ("--only-binary", ":all:")
 BUNDLED_MACHINES = {"x86_64", "amd64"}
 BUNDLED_PYTHONS = {(3, 11), (3, 12)}
@@ -68,12 +71,33 @@ def _pip(what: str, requirements: str, options: Iterable[str]) -> list[str]:
     command += ["--no-input", "--no-cache-dir", "--disable-pip-version-check", "--progress-bar", "off"]
     command += [*options, "-r", requirements]
     last_lines: deque[str] = deque(maxlen=12)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as pip:
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as pip,
+        _signs_of_life(what),
+    ):
         _follow(what, pip.stdout or (), last_lines)
     if pip.returncode:
         return list(last_lines) or ["pip said nothing"]
     _say(f"{what}: done ({time.monotonic() - began:.0f} s)")
     return []
+
+
+@contextmanager
+def _signs_of_life(what: str) -> Iterator[None]:
+    """Unpacking is silent and may take a minute on a busy machine."""
+    began, over = time.monotonic(), threading.Event()
+
+    def tick() -> None:
+        while not over.wait(LIFE_SECONDS):
+            _say(f"{what}: still at it ({time.monotonic() - began:.0f} s)")
+
+    thread = threading.Thread(target=tick, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def _follow(what: str, lines: Iterable[str], last_lines: deque[str]) -> None:

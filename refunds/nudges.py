@@ -1,0 +1,32 @@
+"""Nudges: work that can go on now, as plain values. Only interfaces and tasks turn them into messages.
+
+Losing a nudge costs time and nothing else: the scanners of ``refunds.recovery`` find the same work in the rows.
+"""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Nudge:
+    """A task's name and its ids."""
+
+    task: str
+    kwargs: dict[str, str] = field(default_factory=dict)
+
+
+DELIVER = Nudge("retry_notifications")
+
+
+def advance(workflow_id: str) -> Nudge:
+    """Return the nudge that takes a workflow on."""
+    return Nudge("advance_workflow", {"workflow_id": workflow_id})
+
+
+def submit(operation_id: str) -> Nudge:
+    """Return the nudge that submits an operation."""
+    return Nudge("submit_operation", {"operation_id": operation_id})
+
+
+def reconcile(operation_id: str) -> Nudge:
+    """Return the nudge that looks an operation up at the provider."""
+    return Nudge("reconcile_operation", {"operation_id": operation_id})

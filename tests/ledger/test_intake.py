@@ -1,0 +1,103 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.intake import (
+    IntakeRefusedError,
+    check_client_token,
+    check_message,
+    check_order_number,
+    check_problem,
+)
+
+
+def code_of(check, text):
+    with pytest.raises(IntakeRefusedError) as refused:
+        check(text)
+    return refused.value.code
+
+
+def test_a_message_is_trimmed_and_keeps_its_words():
+    assert check_message("  I was charged twice.\r\nPlease help — 👩‍👩‍👧 שלום\t!  ") == (
+        "I was charged twice.\nPlease help — 👩‍👩‍👧 שלום\t!"
+    )
+    assert check_message("x" * 2000) == "x" * 2000
+
+
+@pytest.mark.failure("F136")
+@pytest.mark.parametrize(
+    "hidden", ["\x00", "\x07", "\x1b", "\x7f", "\x85x", "\ud800", "\u202e", "\u2066", "\u2069"]
+)
+def test_hidden_characters_are_refused_rather_than_removed(hidden):
+    assert code_of(check_message, f"charged{hidden}twice") == "MESSAGE_NOT_READABLE"
+
+
+@pytest.mark.parametrize("empty", ["", "   ", "\n\t", "\u200b\u200d", "\u3000", "\u2028"])
+def test_a_message_needs_something_to_read(empty):
+    assert code_of(check_message, empty) == "MESSAGE_REQUIRED"
+
+
+@pytest.mark.failure("F141")
+def test_a_message_has_an_end():
+    assert code_of(check_message, "x" * 2001) == "MESSAGE_TOO_LONG"
+
+
+@pytest.mark.parametrize(
+    ("typed", "number"),
+    [
+        ("2841", "2841"),
+        ("#2841", "2841"),
+        (" #2841 \n", "2841"),
+        ("A-1/b.2", "A-1/b.2"),
+        ("9" * 64, "9" * 64),
+    ],
+)
+def test_an_order_number_loses_spaces_and_one_hash(typed, number):
+    assert check_order_number(typed) == number
+
+
+@pytest.mark.failure("F141")
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "\uff12\uff18\uff14\uff11",
+        "²⁸⁴¹",
+        "٢٨٤١",
+        "28\x0041",
+        "28\n41",
+        "28\u202e41",
+        "9" * 65,
+        "2841\u200b",
+        "é",
+    ],
+)
+def test_an_order_number_that_no_record_can_hold_is_refused(typed):
+    assert code_of(check_order_number, typed) == "ORDER_NUMBER_INVALID"
+
+
+@pytest.mark.parametrize("typed", ["", " ", "#", " # "])
+def test_an_order_number_is_required(typed):
+    assert code_of(check_order_number, typed) == "ORDER_NUMBER_REQUIRED"
+
+
+def test_a_client_token_is_visible_ascii_of_bounded_length():
+    assert check_client_token("a" * 100) == "a" * 100
+    for wrong in ("", "a" * 101, "a b", "a\n", "é", "\x00"):
+        assert code_of(check_client_token, wrong) == "CLIENT_TOKEN_INVALID"
+
+
+def test_a_problem_is_one_of_the_known_ones():
+    assert (check_problem("duplicate_charge"), check_problem("")) == ("DUPLICATE_CHARGE", "")
+    assert code_of(check_problem, "FRAUD") == "PROBLEM_UNKNOWN"
+
+
+@given(st.text())
+def test_what_is_accepted_is_accepted_again_unchanged(text):
+    for check in (check_message, check_order_number):
+        try:
+            once = check(text)
+        except IntakeRefusedError:
+            continue
+        assert check(once) == once or once.startswith("#")
+        assert "\x00" not in once
+        once.encode()

@@ -1,0 +1,228 @@
+import re
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+
+from ledger.findings import Finding, ReasonCode
+from notifications.catalogue import CATALOGUE, statement_for
+from notifications.entry import Stage
+from notifications.facts import Receipt, StatedEntry
+from refunds.states import OperationState, WorkflowState
+from tests.notifications.facts_strategies import AT, FACTS, confirmed, stated
+
+NEGATIONS = re.compile(
+    r"nothing (has been|was) refunded|nothing that could be refunded|isn't confirmed|when it is confirmed"
+    r"|no longer confirmed|recorded it as confirmed|can't confirm",
+    re.IGNORECASE,
+)
+CLAIMS = re.compile(r"\brefunded\b|was processed|\bconfirmed\b", re.IGNORECASE)
+PROMISES = re.compile(
+    r"\bsoon\b|shortly|should|usually|within \d|\b\d+ (business )?(days|hours|minutes)\b", re.IGNORECASE
+)
+
+
+def text_of(statement):
+    return f"{statement.heading} {statement.body} {statement.next}"
+
+
+def claims_refund(text):
+    return CLAIMS.search(NEGATIONS.sub("", text)) is not None
+
+
+@settings(max_examples=400)
+@given(FACTS)
+def test_a_refund_is_claimed_only_with_completed_and_a_reference(facts):
+    text = text_of(statement_for(facts))
+    if claims_refund(text):
+        assert facts.workflow_state == facts.operation_state == "COMPLETED"
+        assert facts.processor_reference
+        assert facts.amount_minor_units is not None
+
+
+@settings(max_examples=400)
+@given(FACTS)
+def test_a_lost_answer_is_being_verified_and_nothing_else(facts):
+    text = text_of(statement_for(facts)).lower()
+    if facts.operation_state == "STATUS_UNKNOWN":
+        assert "verifying its status" in text
+        assert not re.search(r"failed|did not go through|sent|delayed|approved", text)
+    assert "sent again" not in text
+
+
+@settings(max_examples=400)
+@given(FACTS)
+def test_every_statement_is_complete_and_promises_no_time(facts):
+    statement = statement_for(facts)
+    for text in (statement.heading, statement.body, statement.next):
+        assert text.strip() == text != ""
+        assert "None" not in text
+        assert "  " not in text
+    assert "{" not in text_of(statement).replace("A-{x}", "")
+    assert not PROMISES.search(text_of(statement))
+
+
+@settings(max_examples=300)
+@given(FACTS)
+def test_nothing_refunded_is_said_only_when_nothing_was_sent(facts):
+    if re.search(r"nothing (has been|was) refunded", text_of(statement_for(facts)), re.IGNORECASE):
+        assert facts.operation_state in {None, "CREATED", "CANCELLED", "CONFIRMED_ABSENT"}
+        assert not facts.other_operation_stands
+
+
+def test_every_pair_of_states_has_a_statement_and_states_are_spelt_right():
+    pairs = list(product(WorkflowState, [None, *OperationState]))
+    keys = {pair: statement_for(stated(*pair)).key for pair in pairs}
+    assert len(keys) == 13 * 11
+    expected = {
+        ("EVIDENCE_PENDING", None): "REQUEST_RECEIVED",
+        ("EVIDENCE_PENDING", "CANCELLED"): "REQUEST_RECEIVED",
+        ("EVIDENCE_VERIFIED", None): "BEING_DECIDED",
+        ("PROPOSAL_REJECTED", None): "BEING_DECIDED",
+        ("REQUIRES_HUMAN_APPROVAL", None): "WITH_REVIEW_TEAM",
+        ("REQUIRES_HUMAN_APPROVAL", "REJECTED"): "WITH_REVIEW_TEAM",
+        ("APPROVED", None): "REQUEST_ON_FILE",  # without an amount there is nothing to name
+        ("EXECUTING", "CREATED"): "REFUND_NOT_SENT_YET",
+        ("EXECUTING", "SUBMITTED"): "REFUND_BEING_SENT",
+        ("EXECUTING", "PROVIDER_PENDING"): "REFUND_PENDING_AT_PROCESSOR",
+        ("EXECUTING", "STATUS_UNKNOWN"): "REFUND_BEING_VERIFIED",
+        ("EXECUTING", "CONFIRMED_ABSENT"): "REFUND_ATTEMPT_ABSENT",
+        ("EXECUTING", None): "REQUEST_ON_FILE",
+        ("MANUAL_REVIEW", None): "WITH_REVIEW_TEAM",
+        ("MANUAL_REVIEW", "MANUAL_REVIEW"): "REFUND_WITH_FINANCE",
+        ("MANUAL_REVIEW", "STATUS_UNKNOWN"): "REFUND_BEING_VERIFIED",
+        ("MANUAL_REVIEW", "SUBMITTED"): "REFUND_UNDER_REVIEW",
+        ("MANUAL_REVIEW", "COMPLETED"): "REFUND_UNDER_REVIEW",
+        ("MANUAL_REVIEW", "REJECTED"): "REFUND_NOT_ACCEPTED",
+        ("MANUAL_REVIEW", "FAILED"): "REFUND_DID_NOT_GO_THROUGH",
+        ("MANUAL_REVIEW", "CANCELLED"): "WITH_REVIEW_TEAM",
+        ("COMPLETED", None): "REQUEST_ON_FILE",
+        ("COMPLETED", "COMPLETED"): "REQUEST_ON_FILE",  # without a reference nothing is claimed
+        ("NO_REFUND_DUE", None): "NO_REFUND_DUE",
+        ("REJECTED", None): "NOT_APPROVED",
+        ("REJECTED", "REJECTED"): "REFUND_NOT_ACCEPTED_CLOSED",
+        ("WITHDRAWN", None): "WITHDRAWN",
+        ("WITHDRAWN", "CANCELLED"): "WITHDRAWN",
+    }
+    assert {pair: keys[pair] for pair in expected} == expected
+
+
+def test_every_entry_can_be_said():
+    said = {
+        statement_for(stated(workflow, operation, **more)).key
+        for workflow, operation in product(WorkflowState, [None, *OperationState])
+        for more in (
+            {},
+            {"amount_minor_units": 4999, "currency": "USD"},
+            {"amount_minor_units": 4999, "currency": "USD", "finding": Finding.VERIFIED_DUPLICATE_CHARGE},
+            {"case_kind": "VERIFICATION"},
+            {"completed_at": AT},
+            {"reason_code": ReasonCode.DISPUTE_OPEN},
+            {"finding": Finding.NO_DUPLICATE_FOUND},
+        )
+    }
+    said |= {statement_for(confirmed(receipt=receipt)).key for receipt in Receipt}
+    for reason in ReasonCode:
+        for numbers in ((), ("2850",)):
+            facts = stated(
+                "NO_REFUND_DUE",
+                finding=Finding.NO_DUPLICATE_FOUND,
+                reason_code=reason,
+                other_order_numbers=numbers,
+            )
+            said.add(statement_for(facts).key)
+    assert said == {entry.key for entry in CATALOGUE}
+    assert len(CATALOGUE) == len(said)
+
+
+def test_each_harmless_reason_is_explained_in_words_of_its_own():
+    reasons = [reason for reason in ReasonCode if not reason.needs_investigation]
+    reasons.remove(ReasonCode.TWO_CAPTURES_OF_ONE_PURCHASE)
+    keys = {
+        statement_for(stated("NO_REFUND_DUE", finding=Finding.NO_DUPLICATE_FOUND, reason_code=reason)).key
+        for reason in reasons
+    }
+    assert len(keys) == len(reasons) == 10
+    assert "NO_DUPLICATE" not in keys
+
+
+def test_a_confirmed_refund_names_amount_order_card_time_and_reference():
+    statement = statement_for(confirmed(receipt=Receipt.QUEUED))
+    assert statement.heading == "Your refund of $49.99 for order #2841 was processed."
+    assert statement.body == (
+        "Our payment processor confirmed it on 28 Nov 2026, 10:41 UTC, to the card ending 4242. "
+        "Transaction reference: re_1."
+    )
+    assert (statement.stage, statement.closed) == (Stage.REFUND, True)
+
+
+@pytest.mark.parametrize(
+    ("receipt", "words"),
+    [(Receipt.DELAYED, "The receipt e-mail is delayed"), (Receipt.FAILED, "could not be delivered")],
+)
+def test_a_receipt_in_trouble_leaves_the_refund_confirmed_with_its_reference(receipt, words):
+    statement = statement_for(confirmed(receipt=receipt))
+    assert statement.heading == "Your refund of $49.99 for order #2841 has been confirmed."
+    assert words in statement.body
+    assert "re_1" in statement.body
+
+
+@pytest.mark.failure("F022")
+@pytest.mark.parametrize(
+    ("operation", "key"),
+    [
+        ("FAILED", "REFUND_RETURNED"),
+        ("MANUAL_REVIEW", "REFUND_NO_LONGER_CONFIRMED"),
+        ("PROVIDER_PENDING", "REFUND_NO_LONGER_CONFIRMED"),
+    ],
+)
+def test_a_refund_that_changes_after_it_was_confirmed_says_so(operation, key):
+    statement = statement_for(
+        confirmed(workflow_state="MANUAL_REVIEW", operation_state=operation, ticket=8920)
+    )
+    assert statement.key == key
+    assert "We recorded it as confirmed on 28 Nov 2026, 10:41 UTC." in statement.body
+    assert "ticket #8920" in statement.body
+
+
+def test_money_already_returned_is_told_from_ledger_rows():
+    refund = StatedEntry(
+        kind="REFUND",
+        status="SUCCEEDED",
+        processor_reference="re_old",
+        amount_minor_units=4999,
+        currency="USD",
+        occurred_at=AT,
+    )
+    facts = stated(
+        "NO_REFUND_DUE",
+        finding=Finding.NO_DUPLICATE_FOUND,
+        reason_code=ReasonCode.ALREADY_REFUNDED,
+        entries=(refund,),
+    )
+    statement = statement_for(facts)
+    assert statement.heading == "A charge for order #2841 was already returned."
+    assert statement.body == (
+        "Our payment records show that this was done before. They show $49.99 on 28 Nov 2026, 10:41 UTC, "
+        "reference re_old."
+    )
+
+
+def test_two_orders_are_named():
+    facts = stated(
+        "NO_REFUND_DUE",
+        finding=Finding.NO_DUPLICATE_FOUND,
+        reason_code=ReasonCode.TWO_ORDERS,
+        other_order_numbers=("2850", "2851"),
+    )
+    assert statement_for(facts).heading == (
+        "The charges belong to different orders of yours: order #2841 and order #2850 and order #2851."
+    )
+
+
+def test_a_waiting_request_names_its_ticket():
+    statement = statement_for(stated("REQUIRES_HUMAN_APPROVAL", ticket=8920, case_kind="APPROVAL"))
+    assert statement.heading == (
+        "Your request for order #2841 was received and is with our billing review team under ticket #8920."
+    )
+    assert not statement.closed
