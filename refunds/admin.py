@@ -37,8 +37,9 @@ class _WithCaseLink(ReadOnlyAdmin):
         newest = ReviewCase.objects.filter(subject_id=OuterRef(self.workflow_path)).order_by(
             "-opened_at", "-ticket"
         )
-        rows: QuerySet[Any] = super().get_queryset(request)
-        return rows.annotate(newest_ticket=Subquery(newest.values("ticket")[:1]))
+        ticket = Subquery(newest.values("ticket")[:1])
+        rows: QuerySet[Any] = super().get_queryset(request).annotate(newest_ticket=ticket)
+        return rows
 
     @admin.display(description="case", ordering="newest_ticket")
     def in_console(self, row: Any) -> str:

@@ -16,7 +16,7 @@ class UnreadableFileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A CSV file: its column names, trimmed, and its rows with the line on which each begins."""
+    """A CSV file: its column names in lower case, and its rows with the line on which each begins."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[int, tuple[str, ...]], ...]
@@ -59,7 +59,7 @@ def read_table(text: str) -> Table:
         raise UnreadableFileError(f"line {reader.line_num}: {error}") from error
     if not rows:
         raise UnreadableFileError("the file is empty")
-    columns = tuple(" ".join(cell.split()) for cell in rows[0][1])
+    columns = tuple(" ".join(cell.split()).lower() for cell in rows[0][1])
     twice = sorted({name for name in columns if name and columns.count(name) > 1})
     if twice:
         raise UnreadableFileError(f"line {rows[0][0]}: these columns stand twice: {', '.join(twice)}")

@@ -50,7 +50,7 @@ def read_batch(text: str, file_format: FileFormat, *, merchant: str | None, stri
 
 
 def _recognised(table: Table) -> FileFormat:
-    columns = {name.lower() for name in table.columns}
+    columns = set(table.columns)
     if columns >= set(csv_format.NEEDED_COLUMNS):
         return FileFormat.CSV
     if columns >= set(stripe_payments.NEEDED_COLUMNS):
@@ -70,7 +70,7 @@ def _check_columns(table: Table, file_format: FileFormat) -> None:
         FileFormat.STRIPE_PAYMENTS: stripe_payments.NEEDED_COLUMNS,
         FileFormat.STRIPE_REFUNDS: stripe_refunds.NEEDED_COLUMNS,
     }[file_format]
-    columns = {name.lower() for name in table.columns}
+    columns = set(table.columns)
     missing = [name for name in needed if name not in columns]
     if file_format in STRIPE_FORMATS and columns.isdisjoint(CREATED):
         missing.append(CREATED[0])

@@ -20,29 +20,11 @@ from ledger.loading.rows import (
     RefundedTotalRow,
     own_reference,
 )
-from ledger.loading.stripe_columns import StripeOptions, created_at, lowered, names, note_unread
+from ledger.loading.stripe_columns import PAYMENT_COLUMNS, StripeOptions, created_at, note_unread
 from ledger.snapshot import EntryKind, EntryStatus
 
 NEEDED_COLUMNS: Final = ("id", "amount", "currency", "captured", "status")
-KNOWN_COLUMNS: Final = names(
-    "id|created date (utc)|created (utc)|amount|amount refunded|currency|captured|converted amount"
-    "|converted amount refunded|converted currency|decline reason|description|fee|tax|taxes on fee|is link"
-    "|link funding|mode|paymentintent id|payment source type|refunded date (utc)|statement descriptor|status"
-    "|seller message|interchange costs|merchant service charge|card id|card name|card address line1"
-    "|card address line2|card address city|card address state|card address country|card address zip"
-    "|card avs line1 status|card avs zip status|card brand|card cvc status|card exp month|card exp year"
-    "|card fingerprint|card funding|card issue country|card last4|card tokenization method|customer id"
-    "|customer description|customer email|customer phone|shipping name|shipping address line1"
-    "|shipping address line2|shipping address city|shipping address state|shipping address country"
-    "|shipping address postal code|disputed amount|dispute date (utc)|dispute evidence due (utc)"
-    "|dispute reason|dispute status|invoice id|invoice number|checkout session id"
-    "|checkout custom field 1 key|checkout custom field 1 value|checkout custom field 2 key"
-    "|checkout custom field 2 value|checkout custom field 3 key|checkout custom field 3 value"
-    "|checkout line item summary|checkout promotional consent|checkout terms of service consent"
-    "|client reference id|payment link id|utm campaign|utm content|utm medium|utm source|utm term"
-    "|terminal location id|terminal reader id|application fee|application id|destination|transfer"
-    "|transfer group"
-)
+LISTED: Final = 20
 _STATUS: Final = {
     **dict.fromkeys(("paid", "succeeded", "refunded", "partial refund", "partially refunded"), "SUCCEEDED"),
     **dict.fromkeys(("uncaptured", "requires_capture"), "SUCCEEDED"),
@@ -78,9 +60,10 @@ class _Reader:
         if self._never_charged:
             self.batch.notes.append(f"{self._never_charged} payments without a charge were left out")
         if self._without_order:
-            left_out = ", ".join(self._without_order[:20])
-            more = "" if len(self._without_order) <= 20 else f" and {len(self._without_order) - 20} more"
-            self.batch.notes.append(f"charges without an order number were left out: {left_out}{more}")
+            listed = ", ".join(self._without_order[:LISTED])
+            more = len(self._without_order) - LISTED
+            rest = f" and {more} more" if more > 0 else ""
+            self.batch.notes.append(f"charges without an order number were left out: {listed}{rest}")
         return self.batch
 
     def _read_record(self, record: Record, where: str) -> None:
@@ -136,9 +119,8 @@ class _Reader:
 
 def read_payments(table: Table, options: StripeOptions) -> Batch:
     """Return what a payments export says; every row is a charge of the merchant's own account."""
-    table = lowered(table)
     reader = _Reader(options)
-    note_unread(reader.batch, table, KNOWN_COLUMNS, options.order_column)
+    note_unread(reader.batch, table, PAYMENT_COLUMNS, options.order_column)
     return reader.read(table)
 
 

@@ -7,16 +7,11 @@ from ledger.loading import fields
 from ledger.loading.fields import FieldError, given, needed
 from ledger.loading.files import Table
 from ledger.loading.rows import Batch, EntryRow, Problem
-from ledger.loading.stripe_columns import StripeOptions, created_at, lowered, names, note_unread
+from ledger.loading.stripe_columns import REFUND_COLUMNS, StripeOptions, created_at, note_unread
 from ledger.snapshot import EntryKind, EntryStatus
 
 NEEDED_COLUMNS: Final = ("id", "amount", "currency", "status")
 CHARGE: Final = ("charge", "charge id")
-KNOWN_COLUMNS: Final = names(
-    "id|amount|balance transaction|charge|charge id|created (utc)|created date (utc)|currency|description"
-    "|destination|failure balance transaction|failure reason|livemode|mode|payment intent|paymentintent id"
-    "|reason|receipt number|source transfer reversal|status|transfer reversal"
-)
 _STATUS: Final = {
     "succeeded": EntryStatus.SUCCEEDED,
     "pending": EntryStatus.PENDING,
@@ -29,9 +24,8 @@ _STATUS: Final = {
 
 def read_refunds(table: Table, options: StripeOptions) -> Batch:
     """Return what a refunds export says."""
-    table = lowered(table)
     batch = Batch()
-    note_unread(batch, table, KNOWN_COLUMNS)
+    note_unread(batch, table, REFUND_COLUMNS)
     for line, record in table.records():
         where = f"line {line}"
         try:

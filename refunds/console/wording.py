@@ -98,8 +98,10 @@ def effect_of_approving(approval: ApprovalFacts) -> str:
     """Return what one more approval does."""
     number = approval.votes + 1
     if number < approval.needed:
-        return f"Yours is approval {number} of {approval.needed}. Nothing is sent until somebody else approves too."
-    return f"Yours is approval {number} of {approval.needed}. The refund is then sent to the provider."
+        what = "Nothing is sent until somebody else approves too."
+    else:
+        what = "The refund may then be sent; every fact is checked again before it is."
+    return f"Yours is approval {number} of {approval.needed}. {what}"
 
 
 def recorded_text(case: CaseEvidence, *, decision: str) -> str:

@@ -34,7 +34,9 @@ class Proposal(AppendOnlyModel):
     recommended_action = models.CharField(max_length=40, blank=True)
     reason_code = models.CharField(max_length=60, blank=True)
     requires_human_review = models.BooleanField(null=True, help_text="Recorded as given; never read.")
-    draft = models.ForeignKey(ErasableText, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
+    draft = models.ForeignKey(
+        ErasableText, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
     output_sha256 = models.CharField(max_length=64, blank=True)
     output_class = models.CharField(max_length=20)  # VALID, REPAIRABLE, REJECT
     detail = models.CharField(max_length=120, blank=True)
@@ -70,7 +72,9 @@ class RuleResult(AppendOnlyModel):
     class Meta(AppendOnlyModel.Meta):
         db_table = "rule_results"
         constraints = [
-            models.UniqueConstraint(fields=["workflow", "command_number", "rule"], name="rule_once_per_command"),
+            models.UniqueConstraint(
+                fields=["workflow", "command_number", "rule"], name="rule_once_per_command"
+            ),
         ]
 
     def __str__(self) -> str:

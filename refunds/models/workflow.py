@@ -78,7 +78,9 @@ class RefundWorkflow(StatefulModel):
     currency = models.CharField(max_length=3, blank=True)
     command_number = models.PositiveIntegerField(default=0)
     repeat_contacts = models.PositiveIntegerField(default=0)
-    next_attempt_at = models.DateTimeField(null=True, blank=True, help_text="When the scanner may advance it.")
+    next_attempt_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the scanner may advance it."
+    )
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
 

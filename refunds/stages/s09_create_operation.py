@@ -19,7 +19,7 @@ from ledger.transitions import Why, create_with_event, lock_row
 from refunds.evidence.instruction import NoVerifiedTargetError, build_instruction
 from refunds.evidence.policy import ApplicablePolicy
 from refunds.evidence.standing import ApprovedTarget, what_changed
-from refunds.fingerprints import idempotency_key, request_fingerprint
+from refunds.fingerprints import RefundInstruction, idempotency_key, request_fingerprint
 from refunds.models import RefundOperation, RefundWorkflow
 from refunds.stages.s12_commit_evidence import Evidence
 from refunds.states import WorkflowState
@@ -51,7 +51,7 @@ def create_operation(*, evidence: Evidence, policy: ApplicablePolicy) -> RefundO
     if problem is not None or approval is None:
         _void(evidence, approval, problem or "APPROVAL_NOT_STANDING", policy)
         return None
-    operation_id = new_id("rfop")
+    operation = _new_operation(evidence, policy, approval, instruction)
     why = Why(
         actor=_ACTOR,
         stage=STAGE,
@@ -59,36 +59,40 @@ def create_operation(*, evidence: Evidence, policy: ApplicablePolicy) -> RefundO
         policy_version=policy.label,
         evidence={
             "approval_id": approval.pk,
-            "refund_operation_id": operation_id,
+            "refund_operation_id": operation.pk,
             "request_fingerprint": approval.request_fingerprint,
         },
     )
-    operation = create_with_event(
-        RefundOperation(
-            id=operation_id,
-            workflow_id=workflow.pk,
-            approval_id=approval.pk,
-            merchant_id=workflow.merchant_id,
-            account=instruction.account,
-            payment_id=_target_payment(workflow),
-            payment_reference=instruction.payment,
-            amount_minor_units=instruction.amount_minor_units,
-            currency=instruction.currency,
-            reason_code=instruction.reason,
-            idempotency_key=idempotency_key(operation_id),
-            request_fingerprint=approval.request_fingerprint,
-            policy_version=policy.label,
-            policy_id=policy.version_id,
-            next_attempt_at=evidence.now + timedelta(seconds=settings.RECOVERY_INTERVAL_SECONDS),
-            created_at=evidence.now,
-        ),
-        why,
-        now=evidence.now,
-    )
+    create_with_event(operation, why, now=evidence.now)
     consume(approval, why, now=evidence.now)
     evidence.operation = operation
     evidence.move_workflow(WorkflowState.EXECUTING, why, next_attempt_at=None)
     return operation
+
+
+def _new_operation(
+    evidence: Evidence, policy: ApplicablePolicy, approval: ApprovalRequest, instruction: RefundInstruction
+) -> RefundOperation:
+    """Return the operation row, unsaved; a lost nudge is found again after one recovery interval."""
+    workflow, operation_id = evidence.workflow, new_id("rfop")
+    return RefundOperation(
+        id=operation_id,
+        workflow_id=workflow.pk,
+        approval_id=approval.pk,
+        merchant_id=workflow.merchant_id,
+        account=instruction.account,
+        payment_id=_target_payment(workflow),
+        payment_reference=instruction.payment,
+        amount_minor_units=instruction.amount_minor_units,
+        currency=instruction.currency,
+        reason_code=instruction.reason,
+        idempotency_key=idempotency_key(operation_id),
+        request_fingerprint=approval.request_fingerprint,
+        policy_version=policy.label,
+        policy_id=policy.version_id,
+        next_attempt_at=evidence.now + timedelta(seconds=settings.RECOVERY_INTERVAL_SECONDS),
+        created_at=evidence.now,
+    )
 
 
 def _target_payment(workflow: RefundWorkflow) -> int:

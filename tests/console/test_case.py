@@ -161,6 +161,13 @@ def test_a_case_costs_sixteen_queries_however_much_evidence_there_is(
     assert len(case.operations[0].checks) == 1 + more
 
 
+def test_pages_cost_a_bounded_number_of_queries(as_reviewer, waiting, django_assert_max_num_queries):
+    with django_assert_max_num_queries(10):
+        assert as_reviewer.get("/admin/review/").status_code == 200
+    with django_assert_max_num_queries(21):
+        assert page_of(as_reviewer, waiting).status_code == 200
+
+
 @pytest.mark.failure("F099")
 def test_a_foreign_case_and_a_missing_one_get_the_same_answer(client, waiting):
     elsewhere = make_merchant()

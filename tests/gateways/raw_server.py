@@ -61,6 +61,15 @@ class RawServer:
 
         self.treat = treat
 
+    def resets_at_the_first_byte(self) -> None:
+        """Read one byte of each request, then reset the connection."""
+
+        def treat(connection: socket.socket) -> None:
+            connection.recv(1)
+            reset(connection)
+
+        self.treat = treat
+
     def trickles(self, raw: bytes, *, seconds_a_byte: float) -> None:
         """Read each request and answer it one byte at a time."""
 

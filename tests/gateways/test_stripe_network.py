@@ -88,8 +88,18 @@ def test_a_connection_closed_before_an_answer_is_unknown(raw_server: RawServer) 
     assert raw_server.connections == 1
 
 
-def test_a_connection_reset_at_once_is_unknown(raw_server: RawServer) -> None:
+def test_a_connection_reset_at_once_is_not_executed_only_if_it_was_never_made(raw_server: RawServer) -> None:
     raw_server.treat = reset
+    gateway = stripe_gateway_at(raw_server.url)
+    answers = [gateway.submit_refund(refund_command()) for _ in range(50)]
+    assert {(answer.answer_class, answer.error_code) for answer in answers} <= {
+        (AnswerClass.UNKNOWN, "CONNECTION_LOST"),
+        (AnswerClass.NOT_EXECUTED, "CONNECT_FAILED"),  # the reset was faster than the handshake's end
+    }
+
+
+def test_a_reset_at_the_first_byte_is_unknown(raw_server: RawServer) -> None:
+    raw_server.resets_at_the_first_byte()
     answer = stripe_gateway_at(raw_server.url).submit_refund(refund_command())
     assert (answer.answer_class, answer.error_code) == (AnswerClass.UNKNOWN, "CONNECTION_LOST")
 
@@ -199,7 +209,7 @@ def test_a_connection_that_died_after_an_attempt_cannot_pass_for_a_failure_to_co
     raw_server.answers(OUR_ANSWER)
     gateway = stripe_gateway_at(raw_server.url)
     assert gateway.submit_refund(refund_command()).answer_class is AnswerClass.ACCEPTED
-    raw_server.treat = reset
+    raw_server.resets_at_the_first_byte()
     assert gateway.submit_refund(refund_command()).answer_class is AnswerClass.UNKNOWN
 
 

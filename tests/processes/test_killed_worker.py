@@ -1,0 +1,58 @@
+"""kill -9 of a real worker, with the provider's simulator as the witness."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from refunds.models import GatewayAttempt, GatewayResponse
+from tests.support.workers import Worker, purge, send, wait_until
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(180)]
+
+
+@pytest.fixture
+def workers(desk, tmp_path):
+    """Start workers; whatever still runs at the end is stopped."""
+    purge()
+    started = []
+
+    def start(**options):
+        worker = Worker(
+            gateway_url=desk.sim.url, api_key=desk.sim.api_key, log=tmp_path / "worker.log", **options
+        )
+        started.append(worker)
+        return worker
+
+    yield start
+    desk.sim.disarm()
+    for worker in started:
+        worker.stop()
+
+
+@pytest.mark.failure("F054")
+@pytest.mark.failure("F006")
+def test_killed_after_the_provider_booked_and_before_the_outcome_was_committed(desk, workers):
+    desk.now = timezone.now() - timedelta(seconds=1)
+    made = desk.duplicate(desk.customer())
+    desk.sim.arm(kind="hold", count=1)
+    first = workers(beat=False)
+    workflow_id = desk.ask(made.order, run=False)
+    send("advance_workflow", workflow_id=workflow_id)
+
+    desk.sim.wait_until_waiting(seconds=90)
+    assert len(desk.sim.refunds()) == 1
+    assert desk.operation(workflow_id).state == "SUBMITTED"
+    first.kill()
+    desk.sim.release()
+    assert (GatewayAttempt.objects.count(), GatewayResponse.objects.count()) == (1, 0)
+
+    workers()
+    wait_until(
+        lambda: desk.workflow(workflow_id).state == "COMPLETED", seconds=90, what="recovery to COMPLETED"
+    )
+    assert desk.story(workflow_id)[1] == ["CREATED", "SUBMITTED", "STATUS_UNKNOWN", "COMPLETED"]
+    assert (len(desk.posts()), len(desk.sim.refunds())) == (1, 1)
+    assert desk.operation(workflow_id).checks.get().verdict == "CONFIRMED_COMPLETED"
+    assert desk.messages() == [f"refund.completed:{desk.operation(workflow_id).pk}"]
+    desk.assert_books_agree()
