@@ -62,6 +62,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 
+CSRF_FAILURE_VIEW = "refunds.customer.errors.csrf_failure"
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
 
@@ -159,7 +160,13 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _HTTPS else Non
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024  # a request for a refund is text; 256 KiB is generous
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 100
 
-CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": env.REDIS_URL}}
+CACHES = {
+    "default": {
+        "BACKEND": "config.cache.FailOpenRedisCache",
+        "LOCATION": env.REDIS_URL,
+        "OPTIONS": {"socket_timeout": 1, "socket_connect_timeout": 1},
+    },
+}
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -179,9 +186,11 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None},  # no validator of another host
 }
 
 EMAIL_URL = env.EMAIL_URL
+EMAIL_BACKEND = "notifications.channels.email.configured_backend"
 DEFAULT_FROM_EMAIL = "Refund desk <refunds@example.com>"
 AUDIT_SINK = env.AUDIT_SINK
 OPENAI_BASE_URL = env.OPENAI_BASE_URL

@@ -15,6 +15,8 @@ def livez(_request: HttpRequest) -> HttpResponse:
     return HttpResponse("ok\n", content_type="text/plain")
 
 
+handler500 = "refunds.customer.errors.server_error"
+
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="support:ask", permanent=False)),
     path("livez", livez),

@@ -23,6 +23,7 @@ from refunds.nudges import Nudge
 from refunds.stages.s13_notify_customer import notify_customer
 
 logger = structlog.get_logger("tasks")
+MAIL_BATCH, MAIL_BATCHES = 20, 5
 
 
 def send_nudges(nudges: Iterable[Nudge]) -> None:
@@ -84,10 +85,15 @@ def reconcile_unknown(**_later: Any) -> None:
 @shared_task(name="refunds.retry_notifications")
 def retry_notifications(**_later: Any) -> None:
     """Deliver the messages that are due (stage 13); one that fails does not stop the next."""
-    claimed = claim_due_notifications(now=now_utc(), limit=recovery.BATCH)
-    for notification_id in claimed:
-        notify_customer(notification_id=notification_id, now=now_utc())
-    Heartbeat.record("retry_notifications", now=now_utc(), found=len(claimed))
+    found = 0
+    for _batch in range(MAIL_BATCHES):
+        claimed = claim_due_notifications(now=now_utc(), limit=MAIL_BATCH)
+        for notification_id in claimed:
+            notify_customer(notification_id=notification_id, now=now_utc())
+        found += len(claimed)
+        if len(claimed) < MAIL_BATCH:
+            break
+    Heartbeat.record("retry_notifications", now=now_utc(), found=found)
 
 
 @shared_task(name="refunds.relay_audit_outbox")

@@ -4,7 +4,7 @@ One transaction: read, check all rows, compare with the tables, and only then wr
 nothing. How old the facts are is the file's own ``taken_at``, or when the file was last modified.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,20 +12,30 @@ from typing import Any, Final
 
 from django.db import connection, transaction
 
-from ledger.loading.files import UnreadableFileError, read_text
-from ledger.loading.formats import FileFormat, read_batch
-from ledger.loading.json_format import read_document
-from ledger.loading.json_text import lines_of
-from ledger.loading.plan import Count, Plan
-from ledger.loading.plan_parties import plan_customers, plan_merchants, plan_orders
-from ledger.loading.plan_payments import confirm_payments, plan_entries, plan_payments
-from ledger.loading.refunded_totals import plan_named_refunds, plan_refunded_totals
+from ledger.loading.formats.documented_json import read_document
+from ledger.loading.formats.files import UnreadableFileError, read_text
+from ledger.loading.formats.json_text import lines_of
+from ledger.loading.formats.registry import FileFormat, read_batch
+from ledger.loading.formats.stripe_columns import StripeOptions
+from ledger.loading.planning.parties import plan_customers, plan_merchants, plan_orders
+from ledger.loading.planning.payments import confirm_payments, plan_entries, plan_payments
+from ledger.loading.planning.plan import Count, Plan
+from ledger.loading.planning.refunded_totals import plan_named_refunds, plan_refunded_totals
+from ledger.loading.planning.stored import Stored, read_payments, read_rest
 from ledger.loading.rows import Batch, Problem
-from ledger.loading.stored import Stored, read_payments, read_rest
-from ledger.loading.stripe_columns import StripeOptions
 from ledger.loading.validation import check
 from ledger.loading.writer import Progress, write
 
+_STEPS: Final = (
+    plan_merchants,
+    plan_customers,
+    plan_orders,
+    plan_payments,
+    plan_entries,
+    plan_refunded_totals,
+    plan_named_refunds,
+    confirm_payments,
+)
 _ONE_LOADER: Final = 7_201_844_310_255_101  # any constant; two loads of one file must not race
 
 
@@ -93,74 +103,55 @@ def load_batch(
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_ONE_LOADER])
-        problems = list(batch.problems)
-        plan = _planned(batch, options=options, now=now, as_of=as_of, problems=problems)
-        if problems or plan is None:
-            transaction.set_rollback(True)
-            return LoadReport(as_of=as_of, problems=tuple(problems), notes=tuple(notes))
-        progress("every row is sound; writing")
-        write(plan, progress)
-        if options.dry_run:
-            transaction.set_rollback(True)
-    return LoadReport(
-        as_of=as_of,
-        notes=(*notes, *plan.notes, *_kept(plan)),
-        counts=plan.counts,
-        confirmed=plan.confirmed,
-    )
+        plan = _planned(batch, options=options, now=now, as_of=as_of)
+        if isinstance(plan, Plan) and not plan.problems:
+            progress("every row is sound; writing")
+            write(plan, progress)
+            transaction.set_rollback(options.dry_run)
+    if not isinstance(plan, Plan) or plan.problems:
+        problems = plan.problems if isinstance(plan, Plan) else plan
+        return LoadReport(as_of=as_of, problems=tuple(problems), notes=tuple(notes))
+    if plan.kept_statuses:
+        notes.append(f"{plan.kept_statuses} statuses are older than what is held and were not taken")
+    return LoadReport(as_of=as_of, notes=(*notes, *plan.notes), counts=plan.counts, confirmed=plan.confirmed)
 
 
-def _planned(
-    batch: Batch, *, options: LoadOptions, now: datetime, as_of: datetime, problems: list[Problem]
-) -> Plan | None:
+def _planned(batch: Batch, *, options: LoadOptions, now: datetime, as_of: datetime) -> Plan | list[Problem]:
+    """Return what to write, or why not. Each kind of check runs only on rows that passed the one before."""
     stored = read_payments(batch)
-    unknown = _unknown_merchants(batch, stored)
-    if unknown:
-        problems.extend(unknown)
-        return None
-    accounts = {row.code: row.gateway_account for row in batch.merchants if row.gateway_account is not None}
-
-    def account_of(merchant: str, payment: str) -> str:
-        known = stored.account_of(merchant, payment)
-        if known is not None:
-            return known
-        if merchant in accounts:
-            return accounts[merchant] or ""
-        return stored.merchants[merchant].gateway_account if merchant in stored.merchants else ""
-
-    rows = check(batch, now=now, account_of=account_of, problems=problems)
+    problems = list(batch.problems)
+    rows = check(batch, now=now, account_of=_accounts(batch, stored), problems=problems)
+    problems = problems or _unknown_merchants(batch, stored)
+    if problems:
+        return problems
     read_rest(stored, rows)
-    plan = Plan(rows=rows, stored=stored, as_of=as_of, update_totals=options.update_totals, problems=problems)
-    for step in (
-        plan_merchants,
-        plan_customers,
-        plan_orders,
-        plan_payments,
-        plan_entries,
-        plan_refunded_totals,
-        plan_named_refunds,
-        confirm_payments,
-    ):
+    plan = Plan(rows=rows, stored=stored, as_of=as_of, update_totals=options.update_totals)
+    for step in _STEPS:
         step(plan)
     return plan
 
 
+def _accounts(batch: Batch, stored: Stored) -> Callable[[str, str], str]:
+    named = {row.code: row.gateway_account for row in batch.merchants if row.gateway_account is not None}
+    held = {merchant.code: merchant.gateway_account for merchant in stored.merchants.values()}
+
+    def account_of(merchant: str, payment: str) -> str:
+        known = stored.account_of(merchant, payment)
+        return named.get(merchant, held.get(merchant, "")) if known is None else known
+
+    return account_of
+
+
 def _unknown_merchants(batch: Batch, stored: Stored) -> list[Problem]:
     known = stored.merchants.keys() | {row.code for row in batch.merchants}
-    first: dict[str, str] = {}
-    for row in [*batch.customers, *batch.orders, *batch.entries]:
-        if row.merchant not in known:
-            first.setdefault(row.merchant, row.where)
+    named = [(row.merchant, row.where) for row in batch.customers]
+    named += [(row.merchant, row.where) for row in batch.orders]
+    named += [(row.merchant, row.where) for row in batch.entries]
+    first = {code: where for code, where in reversed(named) if code not in known}
     return [
         Problem(where, f"merchant {code} is not known; a JSON file can describe it")
         for code, where in first.items()
     ]
-
-
-def _kept(plan: Plan) -> list[str]:
-    if not plan.kept_statuses:
-        return []
-    return [f"{plan.kept_statuses} statuses are older than what is held and were not taken"]
 
 
 def _with_lines(report: LoadReport, text: str) -> LoadReport:

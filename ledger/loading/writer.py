@@ -4,7 +4,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any, Final
 
-from ledger.loading.plan import NOUNS, Plan
+from ledger.loading.planning.plan import NOUNS, Plan
 
 Progress = Callable[[str], None]
 

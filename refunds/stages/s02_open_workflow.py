@@ -15,7 +15,7 @@ from django.db.models import F
 
 from ledger.actors import Actor
 from ledger.ids import new_id, new_reference
-from ledger.models import ErasableText
+from ledger.models import ErasableText, text_sha256
 from ledger.transitions import Why, create_with_event
 from refunds.models import CustomerMessage, RefundWorkflow
 
@@ -90,8 +90,10 @@ def _find_open(request: "AuthorizedRequest", client_token: str) -> RefundWorkflo
 def _attach(
     workflow: RefundWorkflow, request: "AuthorizedRequest", message: str, client_token: str, now: datetime
 ) -> OpenedWorkflow:
-    """Keep what was written as a repeat contact, unless it is the same call arriving again."""
-    if not client_token or workflow.client_token != client_token:
+    """Keep what was written as a repeat contact, unless it is the same call or the same words arriving again."""
+    same_call = client_token and workflow.client_token == client_token
+    same_words = CustomerMessage.objects.filter(workflow_id=workflow.pk, text_sha256=text_sha256(message))
+    if not same_call and not same_words.exists():
         with transaction.atomic(durable=True):
             RefundWorkflow.objects.filter(pk=workflow.pk).update(repeat_contacts=F("repeat_contacts") + 1)
             _keep_message(workflow.pk, message, now)

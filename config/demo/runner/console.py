@@ -1,5 +1,6 @@
 """What the runner prints: progress with elapsed seconds, and the parts' lines with their names in front."""
 
+import contextlib
 import os
 import sys
 import threading
@@ -49,3 +50,11 @@ class Console:
                 self.stream.flush()
             except (OSError, ValueError):
                 self.closed = True
+                self._discard_the_rest()
+
+    def _discard_the_rest(self) -> None:
+        """What is still buffered must not fail again when the interpreter ends."""
+        with contextlib.suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.stream.fileno())
+            os.close(nowhere)

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from ledger.loading import fields
-from ledger.loading.fields import FieldError, given, needed
-from ledger.loading.files import UnreadableFileError
-from ledger.loading.json_text import RepeatedKeys
+from ledger.loading.formats import fields
+from ledger.loading.formats.fields import FieldError, given, needed
+from ledger.loading.formats.files import UnreadableFileError
+from ledger.loading.formats.json_text import RepeatedKeys
 from ledger.loading.rows import (
     Batch,
     CustomerRow,

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from ledger.loading import fields
-from ledger.loading.fields import FieldError, given, needed
-from ledger.loading.files import Table
+from ledger.loading.formats import fields
+from ledger.loading.formats.fields import FieldError, given, needed
+from ledger.loading.formats.files import Table
 from ledger.loading.rows import Batch, CustomerRow, EntryRow, OrderRow, PaymentRow, Problem, own_reference
 from ledger.snapshot import EntryKind, EntryStatus
 

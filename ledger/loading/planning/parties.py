@@ -5,7 +5,7 @@ from datetime import datetime
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 
-from ledger.loading.plan import Plan
+from ledger.loading.planning.plan import Plan
 from ledger.loading.rows import CustomerRow, OrderRow
 from ledger.models import Customer, Merchant, Order
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Final
 
-from ledger.loading import fields
-from ledger.loading.fields import FieldError, given, needed
-from ledger.loading.files import Table
+from ledger.loading.formats import fields
+from ledger.loading.formats.fields import FieldError, given, needed
+from ledger.loading.formats.files import Table
+from ledger.loading.formats.stripe_columns import REFUND_COLUMNS, StripeOptions, created_at, note_unread
 from ledger.loading.rows import Batch, EntryRow, Problem
-from ledger.loading.stripe_columns import REFUND_COLUMNS, StripeOptions, created_at, note_unread
 from ledger.snapshot import EntryKind, EntryStatus
 
 NEEDED_COLUMNS: Final = ("id", "amount", "currency", "status")

@@ -1,15 +1,16 @@
 """Stripe's payments export: one line per charge.
 
 It names no refunds and no disputes by id, so what it says about them gets references of its own: ``<id>#dispute``,
-and for refunds whatever ``ledger.loading.refunded_totals`` finds missing. An uncaptured charge is a hold.
+and for refunds whatever ``ledger.loading.planning.refunded_totals`` finds missing. An uncaptured charge is a hold.
 """
 
 from collections.abc import Mapping
 from typing import Final
 
-from ledger.loading import fields
-from ledger.loading.fields import FieldError, given, needed
-from ledger.loading.files import Table
+from ledger.loading.formats import fields
+from ledger.loading.formats.fields import FieldError, given, needed
+from ledger.loading.formats.files import Table
+from ledger.loading.formats.stripe_columns import PAYMENT_COLUMNS, StripeOptions, created_at, note_unread
 from ledger.loading.rows import (
     Batch,
     CustomerRow,
@@ -20,7 +21,6 @@ from ledger.loading.rows import (
     RefundedTotalRow,
     own_reference,
 )
-from ledger.loading.stripe_columns import PAYMENT_COLUMNS, StripeOptions, created_at, note_unread
 from ledger.snapshot import EntryKind, EntryStatus
 
 NEEDED_COLUMNS: Final = ("id", "amount", "currency", "captured", "status")

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from ledger.loading import fields
-from ledger.loading.fields import FieldError, given
-from ledger.loading.files import Table
+from ledger.loading.formats import fields
+from ledger.loading.formats.fields import FieldError, given
+from ledger.loading.formats.files import Table
 from ledger.loading.rows import Batch
 
 CREATED: Final = ("created date (utc)", "created (utc)")

@@ -4,8 +4,8 @@ import json
 import re
 from typing import Any, Final
 
-from ledger.loading.fields import OddNumber
-from ledger.loading.files import UnreadableFileError
+from ledger.loading.formats.fields import OddNumber
+from ledger.loading.formats.files import UnreadableFileError
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 

@@ -45,8 +45,8 @@ class Stored:
 
 def read_payments(batch: Batch) -> Stored:
     """Return the merchants and payments that a file names; the payments stay locked until the transaction ends."""
-    rows = [*batch.merchants, *batch.customers, *batch.orders, *batch.payments, *batch.entries]
-    codes = {getattr(row, "code", None) or getattr(row, "merchant", "") for row in rows}
+    codes = {row.code for row in batch.merchants} | {row.merchant for row in batch.customers}
+    codes |= {row.merchant for row in batch.orders} | {row.merchant for row in batch.entries}
     stored = Stored(merchants={m.code: m for m in Merchant.objects.filter(code__in=codes)})
     references: dict[str, set[str]] = defaultdict(set)
     for payment in batch.payments:
@@ -83,12 +83,12 @@ def read_rest(stored: Stored, rows: CheckedRows) -> None:
         entries[merchant].add(reference)
     _read_customers(stored, customers)
     _read_users(stored, emails)
-    for merchant, chunk in _merchant_chunks(stored, orders):
-        for found in Order.objects.filter(merchant=merchant, number__in=chunk).select_related("customer"):
-            stored.orders[merchant.code, found.number] = found
-    for merchant, chunk in _merchant_chunks(stored, entries):
-        for entry in LedgerEntry.objects.filter(merchant=merchant, processor_reference__in=chunk):
-            stored.entries[merchant.code, entry.account, entry.processor_reference] = entry
+    for owner, chunk in _merchant_chunks(stored, orders):
+        for found in Order.objects.filter(merchant=owner, number__in=chunk).select_related("customer"):
+            stored.orders[owner.code, found.number] = found
+    for owner, chunk in _merchant_chunks(stored, entries):
+        for entry in LedgerEntry.objects.filter(merchant=owner, processor_reference__in=chunk):
+            stored.entries[owner.code, entry.account, entry.processor_reference] = entry
     _read_refunds(stored)
 
 

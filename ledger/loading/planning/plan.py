@@ -8,8 +8,8 @@ from typing import Any, Final
 from django.contrib.auth.models import User
 from django.db.models import Model
 
+from ledger.loading.planning.stored import Stored
 from ledger.loading.rows import Problem
-from ledger.loading.stored import Stored
 from ledger.loading.validation import CheckedRows
 from ledger.models import Customer, LedgerEntry, Merchant, Order, Payment
 
@@ -40,7 +40,7 @@ class Plan:
     stored: Stored
     as_of: datetime
     update_totals: bool
-    problems: list[Problem]
+    problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     added: dict[str, list[Any]] = field(default_factory=lambda: {noun: [] for noun in NOUNS})
     changed: dict[str, dict[Any, Any]] = field(default_factory=lambda: {noun: {} for noun in NOUNS})

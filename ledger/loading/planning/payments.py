@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Final
 
-from ledger.loading.plan import Plan
+from ledger.loading.planning.plan import Plan
 from ledger.loading.rows import EntryRow, PaymentKey, PaymentRow
 from ledger.models import LedgerEntry, Payment
 from ledger.snapshot import EntryStatus

@@ -4,12 +4,12 @@ from collections.abc import Collection
 from enum import StrEnum
 from typing import Final
 
-from ledger.loading import csv_format, stripe_payments, stripe_refunds
-from ledger.loading.files import Table, UnreadableFileError, read_table
-from ledger.loading.json_format import read_document
-from ledger.loading.json_text import parse_json
+from ledger.loading.formats import documented_csv, stripe_payments, stripe_refunds
+from ledger.loading.formats.documented_json import read_document
+from ledger.loading.formats.files import Table, UnreadableFileError, read_table
+from ledger.loading.formats.json_text import parse_json
+from ledger.loading.formats.stripe_columns import CREATED, StripeOptions
 from ledger.loading.rows import Batch
-from ledger.loading.stripe_columns import CREATED, StripeOptions
 
 
 class FileFormat(StrEnum):
@@ -39,7 +39,7 @@ def read_batch(text: str, file_format: FileFormat, *, merchant: str | None, stri
         file_format = _recognised(table)
     _check_columns(table, file_format)
     if file_format is FileFormat.CSV:
-        return csv_format.read_csv(table, merchant=merchant)
+        return documented_csv.read_csv(table, merchant=merchant)
     if merchant is None:
         raise MerchantNeededError(
             "Stripe's exports name no merchant: say whose account it is with --merchant"
@@ -51,7 +51,7 @@ def read_batch(text: str, file_format: FileFormat, *, merchant: str | None, stri
 
 def _recognised(table: Table) -> FileFormat:
     columns = set(table.columns)
-    if columns >= set(csv_format.NEEDED_COLUMNS):
+    if columns >= set(documented_csv.NEEDED_COLUMNS):
         return FileFormat.CSV
     if columns >= set(stripe_payments.NEEDED_COLUMNS):
         return FileFormat.STRIPE_PAYMENTS
@@ -59,14 +59,14 @@ def _recognised(table: Table) -> FileFormat:
         return FileFormat.STRIPE_REFUNDS
     raise UnreadableFileError(
         "the first line names the columns of no known format. The documented CSV has at least"
-        f" {_listed(csv_format.NEEDED_COLUMNS)}; a payments export {_listed(stripe_payments.NEEDED_COLUMNS)};"
+        f" {_listed(documented_csv.NEEDED_COLUMNS)}; a payments export {_listed(stripe_payments.NEEDED_COLUMNS)};"
         f" a refunds export {_listed((*stripe_refunds.NEEDED_COLUMNS, stripe_refunds.CHARGE[0]))}"
     )
 
 
 def _check_columns(table: Table, file_format: FileFormat) -> None:
     needed = {
-        FileFormat.CSV: csv_format.NEEDED_COLUMNS,
+        FileFormat.CSV: documented_csv.NEEDED_COLUMNS,
         FileFormat.STRIPE_PAYMENTS: stripe_payments.NEEDED_COLUMNS,
         FileFormat.STRIPE_REFUNDS: stripe_refunds.NEEDED_COLUMNS,
     }[file_format]

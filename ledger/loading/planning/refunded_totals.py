@@ -8,7 +8,7 @@ returned at once. When the refunds themselves become known, such an entry is CAN
 from collections import defaultdict
 from typing import Final
 
-from ledger.loading.plan import Plan
+from ledger.loading.planning.plan import Plan
 from ledger.loading.rows import EntryRow
 from ledger.models import LedgerEntry
 from ledger.snapshot import EntryKind, EntryStatus
