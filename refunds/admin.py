@@ -21,8 +21,6 @@ from refunds.models import (
     RuleResult,
 )
 
-admin.site.site_header = "Refund desk"
-admin.site.site_title = "Refund desk"
 admin.site.index_title = "Records"
 admin.site.site_url = "/support/"
 

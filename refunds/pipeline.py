@@ -10,10 +10,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from ledger.sources.port import SourceUnavailable
-
 from approvals.models import ApprovalRequest
-from ledger.models import text_sha256
+from approvals.states import ApprovalState
+from ledger.sources.port import SourceUnavailable
 from refunds.evidence.policy import PolicyUnusable, policy_of
 from refunds.gateways.contract import ProviderContract
 from refunds.gateways.port import AnswerClass, Gateway
@@ -100,10 +99,12 @@ def decide(
         staff_user_id=staff_user_id,
         fingerprint=fingerprint,
         reason_code=reason_code,
-        note_sha256=text_sha256(note) if note else "",
+        note=note,
         now=now,
     )
-    return (advance(approval.subject_id),)
+    if approval.state == ApprovalState.GRANTED:
+        return (advance(approval.subject_id),)
+    return (DELIVER,) if approval.state == ApprovalState.REJECTED else ()
 
 
 def submit_operation(

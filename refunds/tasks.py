@@ -11,12 +11,12 @@ import structlog
 from celery import current_app, shared_task
 from django.db import transaction
 from kombu.exceptions import OperationalError
-from notifications.services import claim_due_notifications
 
 from ledger.clock import now_utc
 from ledger.models import Heartbeat
 from ledger.relay import relay_audit_events
 from ledger.tracing import start_trace, traceparent
+from notifications.services import claim_due_notifications
 from refunds import pipeline, recovery
 from refunds.gateways.registry import get_contract, get_gateway
 from refunds.nudges import Nudge

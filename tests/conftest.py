@@ -2,12 +2,12 @@
 
 import pytest
 
+from ledger import tracing
+
 
 @pytest.fixture(autouse=True)
 def _no_leaking_trace():
     """Begin every test outside any trace."""
-    from ledger import tracing
-
     token = tracing._current.set("")
     yield
     tracing._current.reset(token)

@@ -26,6 +26,7 @@ from ledger.loading.rows import Batch, Problem
 from ledger.loading.validation import check
 from ledger.loading.writer import Progress, write
 
+LONG: Final = 2000  # entries; shorter files are not worth a word about progress
 _STEPS: Final = (
     plan_merchants,
     plan_customers,
@@ -72,7 +73,8 @@ def load_file(path: Path, *, options: LoadOptions, now: datetime, progress: Prog
         skip_rows_without_order=options.skip_rows_without_order,
     )
     batch = read_batch(text, options.file_format, merchant=options.merchant, stripe=stripe)
-    progress(f"{len(batch.orders)} orders, {len(batch.payments)} payments, {len(batch.entries)} entries read")
+    if len(batch.entries) > LONG:
+        progress(f"{len(batch.entries)} entries read")
     modified = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     report = load_batch(batch, options=options, now=now, default_as_of=min(modified, now), progress=progress)
     if report.problems and text.lstrip()[:1] == "{":
@@ -105,7 +107,8 @@ def load_batch(
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_ONE_LOADER])
         plan = _planned(batch, options=options, now=now, as_of=as_of)
         if isinstance(plan, Plan) and not plan.problems:
-            progress("every row is sound; writing")
+            if len(batch.entries) > LONG:
+                progress("every row is sound; writing")
             write(plan, progress)
             transaction.set_rollback(options.dry_run)
     if not isinstance(plan, Plan) or plan.problems:
@@ -128,6 +131,8 @@ def _planned(batch: Batch, *, options: LoadOptions, now: datetime, as_of: dateti
     plan = Plan(rows=rows, stored=stored, as_of=as_of, update_totals=options.update_totals)
     for step in _STEPS:
         step(plan)
+        if plan.problems:
+            break
     return plan
 
 

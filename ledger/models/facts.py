@@ -18,10 +18,14 @@ class Merchant(models.Model):
     name = models.CharField(max_length=200)
     region = models.CharField(max_length=8, help_text="Region code that policy selection uses, such as US.")
     gateway_account = models.CharField(
-        max_length=64, blank=True, help_text="Connected account at the provider; empty means the platform's own."
+        max_length=64,
+        blank=True,
+        help_text="Connected account at the provider; empty means the platform's own.",
     )
     host = models.CharField(
-        max_length=253, blank=True, help_text="Host name whose pages belong to this merchant, if it has its own."
+        max_length=253,
+        blank=True,
+        help_text="Host name whose pages belong to this merchant, if it has its own.",
     )
 
     class Meta:
@@ -89,7 +93,9 @@ class Payment(models.Model):
     method_fingerprint = models.CharField(max_length=255, blank=True)
     method_last4 = models.CharField(max_length=4, blank=True)
     created_at = models.DateTimeField()
-    refreshed_at = models.DateTimeField(help_text="When a source last confirmed this payment and its entries.")
+    refreshed_at = models.DateTimeField(
+        help_text="When a source last confirmed this payment and its entries."
+    )
 
     class Meta:
         db_table = "ledger_payments"

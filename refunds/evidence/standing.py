@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from ledger.sources.port import SourceUnavailable
-
 from approvals.models import ApprovalRequest
 from approvals.states import ApprovalState
 from ledger.duplicates import Finding
+from ledger.sources.port import SourceUnavailable
 from refunds.evidence.finding import finding_for
 from refunds.evidence.policy import ApplicablePolicy
 from refunds.evidence.remaining import conservation_of

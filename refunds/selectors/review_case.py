@@ -44,6 +44,10 @@ def get_case(*, reviewer: Reviewer, ticket: int, now: datetime) -> CaseEvidence 
     workflow = RefundWorkflow.objects.select_related(
         "order", "customer", "refund_payment", "kept_payment"
     ).get(pk=case.subject_id)
+    return _evidence(case, workflow, reviewer, now)
+
+
+def _evidence(case: ReviewCase, workflow: RefundWorkflow, reviewer: Reviewer, now: datetime) -> CaseEvidence:
     policy = PolicyVersion.objects.get(pk=workflow.policy_id) if workflow.policy_id else None
     approvals = list(ApprovalRequest.objects.filter(subject_id=workflow.pk).order_by("-command_number"))
     votes = list(ApprovalEvent.objects.filter(approval__in=approvals).order_by("at", "pk"))

@@ -8,7 +8,7 @@ from django.db.models import Prefetch
 
 from approvals.models import ApprovalEvent, ApprovalRequest
 from approvals.states import ApprovalState
-from ledger.models import EventKind, EventModel
+from ledger.models import ErasableText, EventKind, EventModel
 from notifications.models import Notification
 from refunds.models import (
     GatewayAttempt,
@@ -100,15 +100,23 @@ def list_timeline(
         if event.kind == EventKind.TRANSITION or event.approval_id not in pending
     ]
     about_operations = RefundOperationEvent.objects.filter(operation__in=operations).order_by("at", "pk")
+    notes = _notes(shown)
     facts = [
         *(_event("request", event) for event in events),
-        *(_event("approval", event) for event in shown),
+        *(_event("approval", event, notes) for event in shown),
         *(_event("operation", event) for event in about_operations),
     ]
     return tuple(sorted(facts, key=lambda fact: fact.at))
 
 
-def _event(subject: str, event: EventModel) -> EventFact:
+def _notes(votes: list[ApprovalEvent]) -> dict[int, str]:
+    """Return what reviewers wrote beside their votes, by the id of the text; erased texts are empty."""
+    ids = [vote.evidence["note_text"] for vote in votes if vote.voter_id and "note_text" in vote.evidence]
+    return dict(ErasableText.objects.filter(pk__in=ids).values_list("pk", "body")) if ids else {}
+
+
+def _event(subject: str, event: EventModel, notes: dict[int, str] | None = None) -> EventFact:
+    is_vote = event.kind == EventKind.RECORD
     return EventFact(
         at=event.at,
         subject=subject,
@@ -118,6 +126,7 @@ def _event(subject: str, event: EventModel) -> EventFact:
         actor=f"{event.actor_type} {event.actor_id}",
         reason=event.reason,
         policy_version=event.policy_version,
+        note=(notes or {}).get(event.evidence.get("note_text"), "") if is_vote else "",
     )
 
 

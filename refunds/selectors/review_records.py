@@ -229,6 +229,7 @@ class EventFact:
     actor: str
     reason: str
     policy_version: str
+    note: str = ""  # what a reviewer wrote beside a decision; empty once erased
 
 
 @dataclass(frozen=True, slots=True)

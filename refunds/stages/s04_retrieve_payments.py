@@ -7,9 +7,8 @@ Failure destination: the source cannot be read -> the request keeps waiting and 
 
 from datetime import datetime
 
-from ledger.sources.port import SourceUnavailable
-
 from ledger.snapshot import LedgerSnapshot
+from ledger.sources.port import SourceUnavailable
 from refunds.evidence.source import ledger_source
 from refunds.models import RefundWorkflow
 

@@ -43,7 +43,7 @@ def establish_duplicate(
     if finding.finding is Finding.NO_DUPLICATE_FOUND:
         evidence.move_workflow(WorkflowState.NO_REFUND_DUE, why)
     elif finding.finding is Finding.REQUIRES_INVESTIGATION:
-        evidence.move_workflow(WorkflowState.MANUAL_REVIEW, why)
+        evidence.move_workflow(WorkflowState.MANUAL_REVIEW, why, next_attempt_at=None)
     return finding
 
 

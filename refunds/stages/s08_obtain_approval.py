@@ -11,7 +11,7 @@ from approvals.models import ApprovalRequest
 from approvals.services import CommandToApprove, DecisionRefusedError, grant_by_rule, request_approval, vote
 from approvals.states import ApprovalState
 from ledger.actors import Actor
-from ledger.models import StaffMembership
+from ledger.models import ErasableText, StaffMembership
 from ledger.transitions import Why
 from refunds.evidence.instruction import build_instruction
 from refunds.evidence.policy import ApplicablePolicy
@@ -96,7 +96,7 @@ def decide_approval(
     staff_user_id: int,
     fingerprint: str,
     reason_code: str,
-    note_sha256: str,
+    note: str,
     now: datetime,
 ) -> ApprovalRequest:
     """Record one person's decision on one exact command, and move the workflow with it.
@@ -111,6 +111,7 @@ def decide_approval(
         if workflow.state != WorkflowState.REQUIRES_HUMAN_APPROVAL:
             raise DecisionRefusedError("NOT_PENDING")
         actor = Actor.staff(staff_user_id)
+        kept = ErasableText.keep(note, now=now) if note else None
         why = Why(
             actor=actor,
             stage=STAGE,
@@ -119,7 +120,7 @@ def decide_approval(
             evidence={
                 "decision": decision,
                 "request_fingerprint": fingerprint,
-                **({"note_sha256": note_sha256} if note_sha256 else {}),
+                **({"note_text": kept.pk, "note_sha256": kept.sha256} if kept else {}),
             },
         )
         approval = vote(

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from ledger.sources.port import SourceUnavailable
 
 from approvals.models import ApprovalRequest
 from approvals.states import ApprovalState
 from ledger.actors import Actor
 from ledger.ids import new_id
+from ledger.sources.port import SourceUnavailable
 from ledger.tracing import current_trace_id
 from ledger.transitions import Why
 from refunds.evidence.policy import ApplicablePolicy, policy_of

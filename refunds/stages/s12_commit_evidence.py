@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from notifications.services import queue_notification
 
 from approvals.cases import close_cases, open_case
 from approvals.services import void
@@ -21,6 +20,7 @@ from approvals.states import CaseKind
 from ledger.models import LedgerEntry, Payment
 from ledger.snapshot import EntryKind, EntryStatus
 from ledger.transitions import TransitionRefusedError, Why, commit_transition, lock_row, record_refusal
+from notifications.services import queue_notification
 from refunds.facts import stated_facts
 from refunds.models import RefundOperation, RefundWorkflow
 from refunds.states import (

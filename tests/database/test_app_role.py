@@ -46,7 +46,7 @@ def as_app():
     ],
 )
 def test_the_role_may_not_touch_evidence(as_app, statement):
-    with pytest.raises(ProgrammingError, match="permission denied|must be owner"):
+    with pytest.raises(ProgrammingError, match=r"permission denied|must be owner"):
         as_app(statement)
 
 

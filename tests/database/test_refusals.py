@@ -1,5 +1,7 @@
 """What PostgreSQL refuses by itself, asked in raw SQL as somebody who goes round the code would."""
 
+from itertools import pairwise
+
 import pytest
 from django.apps import apps
 from django.db import IntegrityError, InternalError, ProgrammingError, connection, transaction
@@ -214,7 +216,10 @@ def test_one_open_request_per_order():
     first = workflow_in_state(WorkflowState.EVIDENCE_PENDING)
     second = workflow_in_state(WorkflowState.EVIDENCE_PENDING)
     refused(
-        "UPDATE refund_workflows SET open_slot = %s WHERE id = %s", first.open_slot, second.pk, match="open_slot"
+        "UPDATE refund_workflows SET open_slot = %s WHERE id = %s",
+        first.open_slot,
+        second.pk,
+        match="open_slot",
     )
 
 
@@ -239,5 +244,5 @@ def test_the_audit_chain_links_every_publication(finished):
     links = list(AuditPublication.objects.order_by("sequence"))
     assert [link.sequence for link in links] == list(range(1, len(links) + 1))
     assert len(links) == AuditOutbox.objects.count()
-    assert all(after.prev_hash == before.hash for before, after in zip(links, links[1:], strict=False))
+    assert all(after.prev_hash == before.hash for before, after in pairwise(links))
     assert RefundOperation.objects.count() == RefundWorkflow.objects.count() == 1

@@ -44,7 +44,7 @@ SOURCES = [
 ]
 
 
-class RollBack(Exception):
+class RollBackError(Exception):
     pass
 
 
@@ -73,7 +73,7 @@ def test_every_pair_is_taken_or_refused(kind, source):
 
 
 def take(model, events, subject, row, target):
-    with pytest.raises(RollBack), transaction.atomic():
+    with pytest.raises(RollBackError), transaction.atomic():
         locked = lock_row(model, row.pk)
         event = commit_transition(locked, target, WHY, now=NOW, **changes_for(model, target))
         check_deferred_triggers()
@@ -86,7 +86,7 @@ def take(model, events, subject, row, target):
             "from": row.state,
             "to": target,
         }
-        raise RollBack
+        raise RollBackError
 
 
 def refuse_by_writer(model, events, subject, row, target):

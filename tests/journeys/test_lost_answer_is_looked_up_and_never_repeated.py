@@ -21,7 +21,7 @@ def lose_answer(desk, **fault):
 @pytest.mark.failure("F013")
 @pytest.mark.failure("F008")
 def test_booked_then_dropped_is_unknown_and_then_completed_by_looking(desk):
-    made, workflow_id = lose_answer(desk, kind="drop_after", count=1)
+    _, workflow_id = lose_answer(desk, kind="drop_after", count=1)
     operation = desk.operation(workflow_id)
     assert operation.state == "STATUS_UNKNOWN"
     assert desk.workflow(workflow_id).state == "EXECUTING"
@@ -43,7 +43,7 @@ def test_booked_then_dropped_is_unknown_and_then_completed_by_looking(desk):
 
 @pytest.mark.failure("F007")
 def test_an_unreadable_answer_is_unknown_and_then_completed(desk):
-    made, workflow_id = lose_answer(desk, kind="unparsable", count=1)
+    _, workflow_id = lose_answer(desk, kind="unparsable", count=1)
     assert desk.operation(workflow_id).state == "STATUS_UNKNOWN"
 
     desk.scan()

@@ -84,7 +84,7 @@ def test_the_first_decision_stands(waiting):
 
 @pytest.mark.failure("F111")
 def test_an_approval_holds_for_the_exact_command_only(waiting):
-    desk, workflow_id, approval, merchant = waiting
+    desk, _, approval, merchant = waiting
     with pytest.raises(DecisionRefusedError) as refused:
         decide(desk, approval, make_staff(merchant=merchant), fingerprint="0" * 64)
     assert refused.value.code == "FINGERPRINT_CHANGED"

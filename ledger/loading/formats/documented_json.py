@@ -168,6 +168,6 @@ class _Reader:
                 currency=needed(item, "currency", fields.currency),
                 occurred_at=needed(item, "occurred_at", fields.moment),
                 account=payment.account,
-                seen_count=given(item, "seen_count", fields.minor_units) or 1,
+                seen_count=given(item, "seen_count", fields.times_seen) or 1,
             )
         )

@@ -13,6 +13,7 @@ from ledger.money import MAX_MINOR_UNITS, UnknownCurrencyError, exponent, parse_
 
 MAX_EMAIL: Final = 150  # what a user name can hold, which the address also becomes
 _LAST: Final = 4
+_MOST_SEEN: Final = 1000
 _MOST_DIGITS: Final = len(str(MAX_MINOR_UNITS))
 _SHOWN: Final = 60
 _STRIPE_TIMES: Final = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M")
@@ -126,6 +127,14 @@ def minor_units(value: Any) -> int:
     if amount == 0:
         raise FieldError("must be more than zero")
     return amount
+
+
+def times_seen(value: Any) -> int:
+    """Return how often a feed listed a row: 1 to 1000."""
+    count = whole_number(value)
+    if not 1 <= count <= _MOST_SEEN:
+        raise FieldError(f"must be between 1 and {_MOST_SEEN}: {_shown(value)}")
+    return count
 
 
 def whole_number(value: Any) -> int:

@@ -20,7 +20,9 @@ def plan_merchants(plan: Plan) -> None:
             "host": row.host,
         }
         known = plan.stored.merchants.get(row.code)
-        if known is not None:
+        if row.host and plan.stored.hosts.setdefault(row.host, row.code) != row.code:
+            plan.refuse(row.where, f"host {row.host} belongs to another merchant")
+        elif known is not None:
             plan.settle("merchants", known, values)
         elif row.region is None:
             plan.refuse(row.where, "region is missing for a merchant that is not there yet")
@@ -92,6 +94,11 @@ def _user(plan: Plan, row: CustomerRow) -> User | None:
     users = plan.stored.users.setdefault(email, [])
     if len(users) > 1:
         plan.refuse(row.where, "email belongs to more than one user; link the customer by hand")
+        return None
+    if not users and email in plan.stored.user_names:
+        plan.refuse(
+            row.where, "email is the name of a user with another e-mail address; link the customer by hand"
+        )
         return None
     if not users:
         users.append(User(username=email, email=email, password=make_password(None)))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.contrib.auth.models import User
+from django.db.models import F
 from django.db.models.functions import Lower
 
 from ledger.loading.rows import Batch, PaymentKey
@@ -21,12 +22,14 @@ class Stored:
     """Stored rows by the keys that a file uses. ``refunds`` holds every refund of every payment in question."""
 
     merchants: dict[str, Merchant] = field(default_factory=dict)
+    hosts: dict[str, str] = field(default_factory=dict)  # host name: code of the merchant that has it
     payments: dict[PaymentKey, Payment] = field(default_factory=dict)
     customers: dict[tuple[str, str], Customer] = field(default_factory=dict)
     orders: dict[tuple[str, str], Order] = field(default_factory=dict)
     entries: dict[PaymentKey, LedgerEntry] = field(default_factory=dict)
     refunds: dict[int, list[LedgerEntry]] = field(default_factory=dict)
     users: dict[str, list[User]] = field(default_factory=dict)
+    user_names: set[str] = field(default_factory=set)  # taken by users who have another e-mail address
     customers_of_users: dict[tuple[int, int], Customer] = field(default_factory=dict)
     _by_reference: dict[tuple[str, str], list[PaymentKey]] = field(default_factory=dict)
 
@@ -48,6 +51,8 @@ def read_payments(batch: Batch) -> Stored:
     codes = {row.code for row in batch.merchants} | {row.merchant for row in batch.customers}
     codes |= {row.merchant for row in batch.orders} | {row.merchant for row in batch.entries}
     stored = Stored(merchants={m.code: m for m in Merchant.objects.filter(code__in=codes)})
+    hosts = [row.host for row in batch.merchants if row.host]
+    stored.hosts = dict(Merchant.objects.filter(host__in=hosts).values_list("host", "code"))
     references: dict[str, set[str]] = defaultdict(set)
     for payment in batch.payments:
         references[payment.merchant].add(payment.reference)
@@ -102,6 +107,8 @@ def _read_users(stored: Stored, emails: set[str]) -> None:
     for chunk in _chunks(sorted(emails)):
         for user in User.objects.annotate(address=Lower("email")).filter(address__in=chunk).order_by("pk"):
             stored.users.setdefault(user.email.lower(), []).append(user)
+        namesakes = User.objects.filter(username__in=chunk).exclude(email__iexact=F("username"))
+        stored.user_names.update(namesakes.values_list("username", flat=True))
     ids = [user.pk for users in stored.users.values() for user in users]
     for id_chunk in _chunks(ids):
         for customer in Customer.objects.filter(user__in=id_chunk):

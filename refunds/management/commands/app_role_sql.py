@@ -8,7 +8,9 @@ from ledger.app_role import app_role_sql
 
 
 class Command(BaseCommand):
-    help = "Print the SQL that grants ROLE what the application needs; run it as the owner after each migration."
+    help = (
+        "Print the SQL that grants ROLE what the application needs; run it as the owner after each migration."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("role")

@@ -1,0 +1,206 @@
+import json
+
+import pytest
+
+from ledger.models import ErasableText
+from refunds.models import Proposal, RefundWorkflow
+from refunds.proposers.deterministic import DeterministicProposer
+from refunds.proposers.port import (
+    Declined,
+    DeclinedKind,
+    Proposed,
+    Unavailable,
+    UnavailableKind,
+)
+from refunds.stages import s06_propose_action
+from refunds.stages.s06_propose_action import ask_for_proposal, record_proposal
+from refunds.stages.s12_commit_evidence import evidence_transaction
+from refunds.states import WorkflowState
+from tests.factories import NOW, add_message, workflow_in_state
+from tests.stages.trail import last_move, nothing_written, path
+
+pytestmark = pytest.mark.django_db
+DOCUMENT = {
+    "recommended_action": "issue_refund",
+    "reason_code": "verified_duplicate_charge",
+    "requires_human_review": False,
+    "customer_message": "Two charges were found for this order.",
+}
+GOOD = json.dumps(DOCUMENT)
+INCOMPLETE = json.dumps({"recommended_action": "issue_refund"})
+INVENTED = json.dumps(DOCUMENT | {"amount": 999999})
+
+
+def said(text, *, requests=1):
+    return Proposed(
+        raw_text=text, model_snapshot="model-1", prompt_version="p1", latency_ms=40, requests=requests
+    )
+
+
+TIMED_OUT = Unavailable(kind=UnavailableKind.TIMEOUT, detail="no answer", requests=2, latency_ms=900)
+REFUSED = Declined(
+    kind=DeclinedKind.REFUSAL, detail="", model_snapshot="model-1", prompt_version="p1", latency_ms=5, requests=1
+)
+
+
+class Scripted:
+    """A proposer that says what it is told, in order, and keeps what it was asked."""
+
+    def __init__(self, *answers):
+        self.answers, self.asked = list(answers), []
+
+    def propose(self, context, *, deadline_seconds, repair_of=None):
+        self.asked.append((context, deadline_seconds, repair_of))
+        return self.answers.pop(0)
+
+
+@pytest.fixture
+def workflow():
+    return workflow_in_state(WorkflowState.EVIDENCE_VERIFIED, message="I was charged twice, please help.")
+
+
+@pytest.fixture
+def models(monkeypatch):
+    """Configure models in order; the deterministic proposer comes last, as in the registry."""
+
+    def configure(*proposers):
+        named = [(f"model-{number}", proposer) for number, proposer in enumerate(proposers, start=1)]
+        chain = (*named, ("deterministic", DeterministicProposer()))
+        monkeypatch.setattr(s06_propose_action, "get_proposers", lambda: chain)
+
+    configure()
+    return configure
+
+
+def propose(workflow):
+    outcome = ask_for_proposal(workflow=workflow)
+    with evidence_transaction(workflow_id=workflow.pk, now=NOW) as evidence:
+        record_proposal(evidence=evidence, outcome=outcome)
+    return Proposal.objects.get()
+
+
+def test_a_proposal_is_stored_untrusted_and_moves_the_request(workflow, models):
+    models(Scripted(said(GOOD)))
+    proposal = propose(workflow)
+    assert (proposal.proposer, proposal.model_snapshot, proposal.prompt_version) == ("model-1", "model-1", "p1")
+    assert (proposal.recommended_action, proposal.reason_code) == ("issue_refund", "verified_duplicate_charge")
+    assert (proposal.output_class, proposal.requires_human_review, proposal.requests) == ("VALID", False, 1)
+    assert (proposal.command_number, proposal.latency_ms, proposal.draft.body) == (1, 40, GOOD)
+    assert path(workflow) == ["EVIDENCE_PENDING", "EVIDENCE_VERIFIED", "ACTION_PROPOSED"]
+    event = last_move(workflow)
+    assert (event.stage, event.reason) == ("PROPOSE_ACTION", "PROPOSED")
+    assert (event.actor_type, event.actor_id) == ("MODEL", "model-1")
+    assert event.evidence == {
+        "proposal": proposal.pk,
+        "output_sha256": proposal.output_sha256,
+        "output_class": "VALID",
+        "prompt_version": "p1",
+        "unavailable": [],
+    }
+    assert "Two charges" not in json.dumps(event.evidence)
+
+
+def test_a_proposal_changes_nothing_of_the_command(workflow, models):
+    before = RefundWorkflow.objects.values("amount_minor_units", "currency", "refund_payment_id").get()
+    models(Scripted(said(INVENTED)))
+    propose(workflow)
+    assert RefundWorkflow.objects.values("amount_minor_units", "currency", "refund_payment_id").get() == before
+
+
+def test_the_model_is_told_codes_and_the_newest_words_and_no_amount(workflow, models):
+    model = Scripted(said(GOOD))
+    models(model)
+    add_message(workflow, "Second thoughts: $49.99 twice.")
+    ask_for_proposal(workflow=workflow)
+    (context, deadline, repair_of) = model.asked[0]
+    assert (context.finding, context.reason_code) == (
+        "VERIFIED_DUPLICATE_CHARGE",
+        "TWO_CAPTURES_OF_ONE_PURCHASE",
+    )
+    assert (context.problem, context.policy_version) == ("DUPLICATE_CHARGE", workflow.policy_version)
+    assert context.customer_text == "Second thoughts: $49.99 twice."
+    assert 0 < deadline
+    assert repair_of is None
+
+
+def test_without_a_model_the_finding_decides(workflow, models):
+    proposal = propose(workflow)
+    assert (proposal.proposer, proposal.model_snapshot, proposal.requests) == (
+        "deterministic",
+        "deterministic/1",
+        0,
+    )
+    assert (proposal.recommended_action, proposal.output_class) == ("issue_refund", "VALID")
+
+
+def test_no_answer_goes_to_the_next_model_and_then_to_the_deterministic_proposer(workflow, models):
+    first, second = Scripted(TIMED_OUT), Scripted(TIMED_OUT)
+    models(first, second)
+    proposal = propose(workflow)
+    assert proposal.proposer == "deterministic"
+    assert proposal.requests == 4
+    assert last_move(workflow).evidence["unavailable"] == ["model-1:TIMEOUT", "model-2:TIMEOUT"]
+
+
+def test_all_models_share_one_deadline(workflow, models, settings, monkeypatch):
+    settings.ASSISTANT_DEADLINE_SECONDS = 10.0
+    ticks = iter([0.0, 0.0, 0.0, 7.5, 7.5, 8.0, 8.0])
+    monkeypatch.setattr(s06_propose_action.time, "monotonic", lambda: next(ticks))
+    first, second = Scripted(TIMED_OUT), Scripted(said(GOOD))
+    models(first, second)
+    ask_for_proposal(workflow=workflow)
+    assert [model.asked[0][1] for model in (first, second)] == [10.0, 2.5]
+
+
+def test_a_malformed_answer_is_asked_for_again_in_form_only(workflow, models):
+    model = Scripted(said(INCOMPLETE), said("not json"), said(GOOD))
+    models(model)
+    proposal = propose(workflow)
+    assert (proposal.output_class, proposal.requests) == ("VALID", 3)
+    assert [repair_of for _, _, repair_of in model.asked] == [None, INCOMPLETE, "not json"]
+
+
+def test_two_repairs_are_all_there_are(workflow, models):
+    model = Scripted(said(INCOMPLETE), said(INCOMPLETE), said(INCOMPLETE))
+    models(model, Scripted())
+    proposal = propose(workflow)
+    assert len(model.asked) == 3
+    assert (proposal.output_class, proposal.detail, proposal.recommended_action) == (
+        "REPAIRABLE",
+        "MISSING_FIELD",
+        "",
+    )
+    assert proposal.requires_human_review is None
+    assert (path(workflow)[-1], last_move(workflow).reason) == ("ACTION_PROPOSED", "NO_USABLE_PROPOSAL")
+
+
+@pytest.mark.parametrize(
+    ("answer", "detail"), [(said(INVENTED), "FORBIDDEN_KEY"), (REFUSED, "DECLINED")], ids=["invented", "refused"]
+)
+def test_bad_content_is_kept_as_it_is_and_neither_repaired_nor_asked_elsewhere(workflow, models, answer, detail):
+    model, fallback = Scripted(answer), Scripted()
+    models(model, fallback)
+    proposal = propose(workflow)
+    assert (len(model.asked), fallback.asked) == (1, [])
+    assert (proposal.proposer, proposal.output_class, proposal.detail) == ("model-1", "REJECT", detail)
+    assert last_move(workflow).reason == "NO_USABLE_PROPOSAL"
+
+
+def test_a_model_that_is_gone_before_its_repair_leaves_the_first_answer(workflow, models):
+    models(Scripted(said(INCOMPLETE), TIMED_OUT))
+    proposal = propose(workflow)
+    assert (proposal.proposer, proposal.output_class, proposal.requests) == ("model-1", "REPAIRABLE", 3)
+
+
+def test_asking_writes_nothing(workflow, models):
+    models(Scripted(said(GOOD)))
+    with nothing_written():
+        ask_for_proposal(workflow=workflow)
+
+
+def test_erased_words_are_not_sent(workflow, models):
+    ErasableText.objects.update(body="", erased_at=NOW)
+    model = Scripted(said(GOOD))
+    models(model)
+    ask_for_proposal(workflow=workflow)
+    assert not model.asked[0][0].customer_text
