@@ -32,6 +32,7 @@ class Environment(BaseSettings):
     EMAIL_URL: str = Field(default="console:", pattern=r"^(console:|file:///|smtps?://)")
     AUDIT_SINK: str = Field(default="log:", pattern=r"^(log:|file:///)")
     DEMO_MODE: bool = False
+    DEMO_BREAK: Literal["", "new_key", "lost_event", "double_submit"] = ""
     LOG_FORMAT: Literal["json", "text"] = "json"
 
     @field_validator("ALLOWED_HOSTS", "ASSISTANT_MODELS", mode="before")
@@ -47,6 +48,8 @@ class Environment(BaseSettings):
             raise ValueError("ASSISTANT_MODELS names a model, but OPENAI_BASE_URL is empty")
         if not self.DEMO_MODE and self.STRIPE_API_KEY and self.STRIPE_API_BASE.startswith("http://"):
             raise ValueError("STRIPE_API_BASE must be https outside DEMO_MODE")
+        if self.DEMO_BREAK and not self.DEMO_MODE:
+            raise ValueError("DEMO_BREAK plants a fault and needs DEMO_MODE")
         return self
 
 

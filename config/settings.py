@@ -14,6 +14,7 @@ env = read_environment()
 BASE_DIR = Path(__file__).resolve().parent.parent
 SYSTEM_VERSION = "refund-desk 0.1.0"
 DEMO_MODE = env.DEMO_MODE
+DEMO_BREAK = env.DEMO_BREAK
 DEBUG = False
 SECRET_KEY = env.SECRET_KEY
 ALLOWED_HOSTS = list(env.ALLOWED_HOSTS)

@@ -67,7 +67,6 @@ def test_an_order_paid_in_two_ways_has_no_method_to_select_by(workflow):
     assert retrieve_policy(workflow=workflow, at=NOW) == PolicyUnusable("POLICY_MISSING", ())
 
 
-@pytest.mark.failure("F114")
 @pytest.mark.parametrize(("seconds", "number"), [(-1, 1), (0, 2), (1, 2)])
 def test_the_second_of_the_change_belongs_to_the_new_version(workflow, seconds, number):
     policy(workflow, version=1, effective_to=NOW)

@@ -39,7 +39,12 @@ def said(text, *, requests=1):
 
 TIMED_OUT = Unavailable(kind=UnavailableKind.TIMEOUT, detail="no answer", requests=2, latency_ms=900)
 REFUSED = Declined(
-    kind=DeclinedKind.REFUSAL, detail="", model_snapshot="model-1", prompt_version="p1", latency_ms=5, requests=1
+    kind=DeclinedKind.REFUSAL,
+    detail="",
+    model_snapshot="model-1",
+    prompt_version="p1",
+    latency_ms=5,
+    requests=1,
 )
 
 
@@ -82,8 +87,15 @@ def propose(workflow):
 def test_a_proposal_is_stored_untrusted_and_moves_the_request(workflow, models):
     models(Scripted(said(GOOD)))
     proposal = propose(workflow)
-    assert (proposal.proposer, proposal.model_snapshot, proposal.prompt_version) == ("model-1", "model-1", "p1")
-    assert (proposal.recommended_action, proposal.reason_code) == ("issue_refund", "verified_duplicate_charge")
+    assert (proposal.proposer, proposal.model_snapshot, proposal.prompt_version) == (
+        "model-1",
+        "model-1",
+        "p1",
+    )
+    assert (proposal.recommended_action, proposal.reason_code) == (
+        "issue_refund",
+        "verified_duplicate_charge",
+    )
     assert (proposal.output_class, proposal.requires_human_review, proposal.requests) == ("VALID", False, 1)
     assert (proposal.command_number, proposal.latency_ms, proposal.draft.body) == (1, 40, GOOD)
     assert path(workflow) == ["EVIDENCE_PENDING", "EVIDENCE_VERIFIED", "ACTION_PROPOSED"]
@@ -104,7 +116,9 @@ def test_a_proposal_changes_nothing_of_the_command(workflow, models):
     before = RefundWorkflow.objects.values("amount_minor_units", "currency", "refund_payment_id").get()
     models(Scripted(said(INVENTED)))
     propose(workflow)
-    assert RefundWorkflow.objects.values("amount_minor_units", "currency", "refund_payment_id").get() == before
+    assert (
+        RefundWorkflow.objects.values("amount_minor_units", "currency", "refund_payment_id").get() == before
+    )
 
 
 def test_the_model_is_told_codes_and_the_newest_words_and_no_amount(workflow, models):
@@ -119,7 +133,7 @@ def test_the_model_is_told_codes_and_the_newest_words_and_no_amount(workflow, mo
     )
     assert (context.problem, context.policy_version) == ("DUPLICATE_CHARGE", workflow.policy_version)
     assert context.customer_text == "Second thoughts: $49.99 twice."
-    assert 0 < deadline
+    assert deadline > 0
     assert repair_of is None
 
 
@@ -175,9 +189,13 @@ def test_two_repairs_are_all_there_are(workflow, models):
 
 
 @pytest.mark.parametrize(
-    ("answer", "detail"), [(said(INVENTED), "FORBIDDEN_KEY"), (REFUSED, "DECLINED")], ids=["invented", "refused"]
+    ("answer", "detail"),
+    [(said(INVENTED), "FORBIDDEN_KEY"), (REFUSED, "DECLINED")],
+    ids=["invented", "refused"],
 )
-def test_bad_content_is_kept_as_it_is_and_neither_repaired_nor_asked_elsewhere(workflow, models, answer, detail):
+def test_bad_content_is_kept_as_it_is_and_neither_repaired_nor_asked_elsewhere(
+    workflow, models, answer, detail
+):
     model, fallback = Scripted(answer), Scripted()
     models(model, fallback)
     proposal = propose(workflow)

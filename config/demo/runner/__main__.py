@@ -25,7 +25,7 @@ def main() -> int:
 def _forget(state: StateFolder) -> int:
     try:
         with state.in_use():
-            state.forget()
+            state.forget(lambda: None)
     except ServiceError as failure:
         print(failure)
         return 1

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Self
+from urllib.parse import urlsplit
 
 from config.demo.runner.console import Console
 from config.demo.runner.desk import Desk, open_desk
@@ -44,7 +45,7 @@ def run_demo(state: StateFolder, plan: Callable[[Desk], Plan], wishes: Wishes, c
         try:
             with state.in_use():
                 if wishes.reset:
-                    _reset(state, wishes, console)
+                    _reset(state, wishes, console, requests)
                 supervisor = Supervisor(
                     cwd=state.checkout, logs=state.logs, console=console, requests=requests
                 )
@@ -63,8 +64,8 @@ def run_demo(state: StateFolder, plan: Callable[[Desk], Plan], wishes: Wishes, c
             return request.exit_code
 
 
-def _reset(state: StateFolder, wishes: Wishes, console: Console) -> None:
-    state.forget()
+def _reset(state: StateFolder, wishes: Wishes, console: Console, requests: StopRequests) -> None:
+    state.forget(requests.check)
     state.make_folders()
     console.progress("RESET: the data of earlier starts is removed")
     if wishes.database_url:
@@ -73,6 +74,9 @@ def _reset(state: StateFolder, wishes: Wishes, console: Console) -> None:
 
 def _tell(state: StateFolder, plan: Callable[[Desk], Plan], wishes: Wishes, supervisor: Supervisor) -> int:
     console = supervisor.console
+    for part, url in (("postgres", wishes.database_url), ("redis", wishes.redis_url)):
+        if url:
+            console.progress(f"{part}: using yours at {urlsplit(url).hostname}:{urlsplit(url).port}")
     desk = open_desk(
         state,
         database_url=wishes.database_url or _start_postgres(state, supervisor),

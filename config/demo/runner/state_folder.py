@@ -5,7 +5,7 @@ import fcntl
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -82,8 +82,15 @@ class StateFolder:
                 new.write(secrets.token_urlsafe(48))
         return file.read_text()
 
-    def forget(self) -> None:
-        """Remove everything but the lock, which must be held; also the database data that lies elsewhere."""
+    def forget(self, check: Callable[[], None]) -> None:
+        """Remove everything but the lock, which must be held; also the database data that lies elsewhere.
+
+        A server that is still stopping is waited for. `check` may raise to give up.
+        """
+        cluster = self.cluster()
+        if cluster.home.is_dir():
+            with cluster.lock(check):
+                cluster.remove()
         outside = accounts.stable_folder(self.checkout)
         if outside.exists():
             accounts.require_own(outside)

@@ -62,18 +62,17 @@ class Child:
     ) -> Self:
         """Run `command` under a keeper, in a session of its own.
 
-        `whole_group`: signals go to the child's process group, as a terminal does. `remove`: a folder that
-        goes when the child is stopped or loses its launcher. `inherit`: descriptors that stay open as long as
-        the keeper lives (locks). stderr joins stdout, unless stdout is the launcher's own.
+        `whole_group`: signals go to its process group, as from a terminal. `remove`: a folder that goes when it is
+        stopped or loses its launcher. `inherit`: descriptors (locks) that stay open as long as the keeper lives.
         """
         ours, theirs = socket.socketpair()
-        options = ["--lifeline", str(theirs.fileno()), "--stop", str(stop_plan)]
-        options += ["--user", user] if user else []
-        options += ["--group"] if whole_group else []
-        options += ["--remove", str(remove)] if remove else []
+        words = ["--lifeline", str(theirs.fileno()), "--stop", str(stop_plan)]
+        words += ["--user", user] if user else []
+        words += ["--group"] if whole_group else []
+        words += ["--remove", str(remove)] if remove else []
         child = cls(
             subprocess.Popen(
-                [sys.executable, "-I", "-S", str(KEEPER), *options, "--", *command],
+                [sys.executable, "-I", "-S", str(KEEPER), *words, "--", *command],
                 env=dict(env),
                 cwd=cwd,
                 stdin=stdin,

@@ -84,7 +84,8 @@ class Command(BaseCommand):
             more = len(report.problems) - MAX_LISTED
             if more > 0:
                 self.stderr.write(f"... and {more} more")
-            raise CommandError(f"{len(report.problems)} bad rows; nothing was loaded", returncode=BAD_ROWS)
+            rows = "1 bad row" if len(report.problems) == 1 else f"{len(report.problems)} bad rows"
+            raise CommandError(f"{rows}; nothing was loaded", returncode=BAD_ROWS)
         for noun, count in report.counts.items():
             self.stdout.write(
                 f"{noun}: {count.added} added, {count.updated} updated, {count.unchanged} unchanged"

@@ -1,0 +1,37 @@
+"""``manage.py load_demo``: load the demo's ledger, people and policies, and the provider's charges."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from config.demo.demo_data import build_demo_ledger, gateway_charges
+from config.demo.people import set_up_people
+from config.demo.story.books import ProviderBook
+from ledger.clock import now_utc
+from ledger.loading.loader import load_document
+from ledger.models import Merchant, Payment
+
+
+class Command(BaseCommand):
+    help = "Load the demo's merchants, customers, orders, staff and policies; what is there already stays."
+
+    def handle(self, *_args: Any, **_options: Any) -> None:
+        now = now_utc()
+        if Merchant.objects.exists():
+            # The shop's system still says the same: that it was asked again is what keeps the facts fresh.
+            confirmed = Payment.objects.update(refreshed_at=now)
+            self.stdout.write(f"kept the data of the last start; {confirmed} payments confirmed")
+        else:
+            self._load(now)
+        set_up_people(merchants=list(Merchant.objects.all()), now=now)
+
+    def _load(self, now: Any) -> None:
+        ledger = build_demo_ledger(now)
+        report = load_document(ledger, now=now)
+        if report.problems:
+            raise CommandError("; ".join(str(problem) for problem in report.problems))
+        ProviderBook().seed(gateway_charges(ledger))
+        self.stdout.write(
+            f"loaded {len(ledger['merchants'])} merchants, {len(ledger['customers'])} customers, "
+            f"{len(ledger['orders'])} orders"
+        )

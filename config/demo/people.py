@@ -1,0 +1,85 @@
+"""Who can sign in to the demo, the staff they are, and the policies in force."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.contrib.auth.models import User
+
+from ledger.models import Merchant, StaffMembership
+from policies.models import PolicyVersion
+from policies.rules import parse_rules
+
+PASSWORD: Final = "refund-desk-demo"  # noqa: S105 - printed for everybody who runs the demo
+RULES: Final[dict[str, Any]] = {
+    "auto_limit_minor_units": {"USD": 10_000, "EUR": 10_000, "JPY": 15_000, "KWD": 30_000},
+    "two_people_above_minor_units": {"USD": 50_000, "EUR": 50_000, "JPY": 75_000, "KWD": 150_000},
+    "duplicate_window_hours": 24 * 60,
+    "max_age_days": 60,
+    "snapshot_max_age_seconds": 24 * 3600,
+    "approval_valid_hours": 48,
+    "automatic_without_model": True,
+    "closes_on_gateway_rejection": False,
+}
+
+
+@dataclass(frozen=True)
+class StaffMember:
+    """One member of a merchant's billing staff."""
+
+    name: str
+    may_approve: bool
+
+    def email(self, merchant: str) -> str:
+        """Return the address that this person signs in with."""
+        return f"{self.name}@{merchant}.example.com"
+
+
+STAFF: Final = (
+    StaffMember("reviewer", may_approve=True),
+    StaffMember("second", may_approve=True),
+    StaffMember("viewer", may_approve=False),
+)
+
+
+def set_up_people(*, merchants: list[Merchant], now: datetime) -> None:
+    """Create staff, passwords and one policy per merchant; what exists already is left as it is."""
+    for merchant in merchants:
+        _policy(merchant, now)
+        for member in STAFF:
+            user = _user(member.email(merchant.code), is_staff=True)
+            StaffMembership.objects.get_or_create(
+                merchant=merchant, user=user, defaults={"can_approve": member.may_approve}
+            )
+    for user in User.objects.filter(customers__isnull=False).distinct():
+        if not user.has_usable_password():
+            user.set_password(PASSWORD)
+            user.save(update_fields=["password"])
+    admin = _user("admin@refund-desk.example.com", is_staff=True)
+    if not admin.is_superuser:
+        admin.is_superuser = True
+        admin.save(update_fields=["is_superuser"])
+
+
+def _user(email: str, *, is_staff: bool) -> User:
+    found = User.objects.filter(email=email).first()
+    if found is not None:
+        return found
+    return User.objects.create_user(username=email, email=email, password=PASSWORD, is_staff=is_staff)
+
+
+def _policy(merchant: Merchant, now: datetime) -> None:
+    if PolicyVersion.objects.filter(merchant=merchant).exists():
+        return
+    parse_rules(RULES)
+    PolicyVersion.objects.create(
+        merchant=merchant,
+        code="REF-DUP",
+        version=1,
+        reason="DUPLICATE_CHARGE",
+        effective_from=now - timedelta(days=365),
+        rules=RULES,
+        source_reference="handbook/refunds#duplicate-charges",
+        approved_by="user:head-of-billing",
+        approved_at=now - timedelta(days=366),
+    )

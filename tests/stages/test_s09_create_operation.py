@@ -1,0 +1,187 @@
+from datetime import timedelta
+
+import pytest
+
+from approvals.models import ApprovalRequest
+from approvals.services import void
+from policies.models import PolicyVersion
+from refunds.evidence.policy import policy_of
+from refunds.evidence.remaining import conservation_of
+from refunds.models import RefundOperation, RefundWorkflow
+from refunds.stages.s09_create_operation import create_operation
+from refunds.stages.s12_commit_evidence import evidence_transaction
+from refunds.states import OperationState, WorkflowState
+from tests.factories import (
+    NOW,
+    latest_approval,
+    make_duplicate_order,
+    make_entry,
+    make_policy,
+    move_operation,
+    move_workflow,
+    operation_in_state,
+    workflow_in_state,
+)
+from tests.factories.commands import WHY
+from tests.stages.trail import last_move, path
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def approved():
+    return workflow_in_state(WorkflowState.APPROVED)
+
+
+def create(workflow, *, now=NOW):
+    payments = [workflow.refund_payment_id, workflow.kept_payment_id]
+    with evidence_transaction(workflow_id=workflow.pk, payment_ids=payments, now=now) as evidence:
+        return create_operation(evidence=evidence, policy=policy_of(workflow.policy_id))
+
+
+def test_an_approved_command_becomes_one_operation(approved, settings):
+    operation = create(approved)
+    approval = latest_approval(approved)
+    assert operation.pk.startswith("rfop_")
+    assert (operation.idempotency_key, operation.request_fingerprint, operation.approval_id) == (
+        f"refund:{operation.pk}",
+        approval.request_fingerprint,
+        approval.pk,
+    )
+    assert (operation.payment, operation.payment_reference, operation.account) == (
+        approved.refund_payment,
+        approved.refund_payment.processor_reference,
+        "",
+    )
+    assert (operation.amount_minor_units, operation.currency, operation.reason_code) == (
+        4999,
+        "USD",
+        "DUPLICATE_CHARGE",
+    )
+    assert operation.next_attempt_at == NOW + timedelta(seconds=settings.RECOVERY_INTERVAL_SECONDS)
+    assert operation.processor_reference is None
+    assert path(operation) == ["CREATED"]
+    assert path(approval) == ["PENDING", "GRANTED", "CONSUMED"]
+    assert path(approved)[-2:] == ["APPROVED", "EXECUTING"]
+    assert RefundWorkflow.objects.get(pk=approved.pk).next_attempt_at is None
+    assert [last_move(row).evidence for row in (operation, approval, approved)] == [
+        {
+            "approval_id": approval.pk,
+            "refund_operation_id": operation.pk,
+            "request_fingerprint": approval.request_fingerprint,
+        }
+    ] * 3
+
+
+def test_its_amount_is_reserved_by_existing(approved):
+    before = conservation_of(approved.refund_payment_id)
+    operation = create(approved)
+    after = conservation_of(approved.refund_payment_id)
+    assert (before.reserved, before.remaining) == (0, 4999)
+    assert (after.captured, after.reserved, after.remaining) == (4999, 4999, 0)
+    assert conservation_of(approved.refund_payment_id, leaving_out_operation=operation.pk) == before
+
+
+def voided_meanwhile(workflow):
+    void(approval_id=latest_approval(workflow).pk, why=WHY, now=NOW)
+
+
+def another_amount(workflow):
+    RefundWorkflow.objects.filter(pk=workflow.pk).update(amount_minor_units=4998)
+
+
+def disputed(workflow):
+    make_entry(payment=workflow.kept_payment, kind="DISPUTE", status="OPEN")
+
+
+def refunded_by_staff(workflow):
+    make_entry(payment=workflow.refund_payment, kind="REFUND")
+
+
+def not_confirmed_lately(workflow):
+    workflow.order.payments.update(refreshed_at=NOW - timedelta(seconds=901))
+
+
+def already_refunded_by_an_operation(workflow):
+    """A refund that is complete and whose ledger entry no source has brought yet."""
+    RefundWorkflow.objects.filter(pk=workflow.pk).update(open_slot=None)
+    operation_in_state(OperationState.COMPLETED, order=workflow.order)
+
+
+def being_refunded_by_an_operation(workflow):
+    RefundWorkflow.objects.filter(pk=workflow.pk).update(open_slot=None)
+    operation_in_state(OperationState.STATUS_UNKNOWN, order=workflow.order)
+
+
+def assert_voided(workflow, code, approval_state="VOIDED"):
+    """No operation of this request, its approval is worthless, and the evidence is read again for a person."""
+    assert not RefundOperation.objects.filter(workflow=workflow).exists()
+    assert path(latest_approval(workflow)) == ["PENDING", "GRANTED", approval_state]
+    assert path(workflow)[-2:] == ["APPROVED", "EVIDENCE_PENDING"]
+    assert (last_move(workflow).stage, last_move(workflow).reason) == ("CREATE_OPERATION", code)
+    stored = RefundWorkflow.objects.get(pk=workflow.pk)
+    assert stored.person_required
+    assert stored.next_attempt_at is not None
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (voided_meanwhile, "APPROVAL_NOT_STANDING"),
+        pytest.param(another_amount, "FINGERPRINT_CHANGED", marks=pytest.mark.failure("F111")),
+        pytest.param(disputed, "FINDING_CHANGED:DISPUTE_OPEN", marks=pytest.mark.failure("F027")),
+        (refunded_by_staff, "FINDING_CHANGED:ALREADY_REFUNDED"),
+        (not_confirmed_lately, "FINDING_CHANGED:STALE_SNAPSHOT"),
+        (being_refunded_by_an_operation, "FINDING_CHANGED:OPEN_OPERATION"),
+        (already_refunded_by_an_operation, "NOT_ENOUGH_REMAINING"),
+    ],
+)
+def test_what_is_no_longer_as_it_was_approved_creates_nothing(approved, change, code):
+    change(approved)
+    assert create(approved) is None
+    assert_voided(approved, code)
+
+
+@pytest.mark.failure("F106")
+@pytest.mark.parametrize(("seconds", "stands"), [(-1, True), (0, False), (1, False)])
+def test_an_approval_ends_with_its_last_second(approved, seconds, stands):
+    approved.order.payments.update(refreshed_at=NOW + timedelta(hours=24))
+    now = latest_approval(approved).expires_at + timedelta(seconds=seconds)
+    if stands:
+        assert create(approved, now=now).state == "CREATED"
+    else:
+        assert create(approved, now=now) is None
+        assert_voided(approved, "APPROVAL_EXPIRED", "EXPIRED")
+
+
+def test_a_policy_that_ended_meanwhile_is_not_executed():
+    order = make_duplicate_order().order
+    make_policy(merchant=order.merchant, effective_to=NOW + timedelta(minutes=5))
+    workflow = workflow_in_state(WorkflowState.APPROVED, order=order)
+    assert PolicyVersion.objects.count() == 1
+    assert create(workflow, now=NOW + timedelta(minutes=5)) is None
+    assert_voided(workflow, "POLICY_NOT_IN_FORCE")
+
+
+def test_without_an_approval_nothing_is_created(approved):
+    RefundWorkflow.objects.filter(pk=approved.pk).update(command_number=2)
+    assert create(approved) is None
+    assert not RefundOperation.objects.exists()
+    assert (path(approved)[-1], last_move(approved).reason) == ("EVIDENCE_PENDING", "APPROVAL_NOT_STANDING")
+    assert path(latest_approval(approved)) == ["PENDING", "GRANTED"]
+
+
+@pytest.mark.failure("F017")
+@pytest.mark.failure("F109")
+def test_a_rebuilt_command_is_another_instruction_with_a_key_and_approval_of_its_own():
+    first = operation_in_state(OperationState.CREATED)
+    move_operation(first, OperationState.CANCELLED)
+    workflow = RefundWorkflow.objects.get()
+    for state in ("EVIDENCE_VERIFIED", "ACTION_PROPOSED", "PROPOSAL_VALIDATED", "APPROVED"):
+        move_workflow(workflow, WorkflowState(state))
+    second = create(RefundWorkflow.objects.get())
+    assert RefundOperation.objects.count() == ApprovalRequest.objects.count() == 2
+    for column in ("pk", "idempotency_key", "request_fingerprint", "approval_id"):
+        assert getattr(first, column) != getattr(second, column)
+    assert second.idempotency_key == f"refund:{second.pk}"
+    assert (first.amount_minor_units, first.payment_id) == (second.amount_minor_units, second.payment_id)
