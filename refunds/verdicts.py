@@ -23,7 +23,8 @@ _BY_VERDICT: Final = {
     CheckVerdict.CONFIRMED_PENDING: _O.PROVIDER_PENDING,
     CheckVerdict.CONFIRMED_FAILED: _O.FAILED,
 }
-_WEAKER_THAN: Final = {_O.COMPLETED: frozenset({_O.PROVIDER_PENDING})}  # pending after done tells nothing new
+_PENDING: Final = frozenset({_O.PROVIDER_PENDING})
+_WEAKER_THAN: Final = {_O.COMPLETED: _PENDING, _O.FAILED: _PENDING}  # pending after the end tells nothing new
 
 
 def state_after_answer(
@@ -117,6 +118,7 @@ def _is_ours(refund: RefundFact, facts: OperationFacts) -> bool:
 
 
 def _legal(state: OperationState, target: OperationState) -> OperationState | None:
+    """Return the jump that positive evidence makes; a state that it contradicts is for people."""
     if target is state or target in _WEAKER_THAN.get(state, frozenset()):
         return None
-    return target if OPERATION_TABLE.allows(state, target) else None
+    return target if OPERATION_TABLE.allows(state, target) else _O.MANUAL_REVIEW

@@ -135,7 +135,7 @@ def captured_rows(view: OrderView) -> dict[tuple[str, str], tuple[PaymentView, E
     }
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(orders, ages, open_ids)
 def test_every_order_has_exactly_one_finding(view, age, busy):
     found = ask(view, age, busy)
@@ -159,7 +159,7 @@ def test_every_order_has_exactly_one_finding(view, age, busy):
     assert len(set(found.evidence)) == len(found.evidence)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(orders, ages, open_ids)
 def test_verified_implies_every_clause(view, age, busy):
     found = ask(view, age, busy)
@@ -199,13 +199,13 @@ def test_verified_implies_every_clause(view, age, busy):
     assert set(found.evidence) == {one.processor_reference, two.processor_reference}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(proven_pairs())
 def test_a_pair_that_meets_every_clause_is_verified(view):
     assert ask(view).finding is DUPLICATE
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(orders, ages, open_ids, st.randoms(use_true_random=False))
 def test_the_listing_order_changes_nothing(view, age, busy, random):
     def shuffled(rows):
@@ -221,7 +221,7 @@ def test_the_listing_order_changes_nothing(view, age, busy, random):
     assert ask(other, age, busy) == ask(view, age, busy)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     proven_pairs(),
     st.sampled_from([0, 1]),
@@ -239,7 +239,7 @@ def test_a_dispute_refund_reversal_or_another_capture_on_either_side_unproves(
     assert ask(replace(view, payments=(changed, *others))).finding is not DUPLICATE
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(proven_pairs(), st.sampled_from([0, 1]), any_amount, currencies)
 def test_a_third_payment_or_an_open_operation_unproves(view, side, amount, currency):
     third = charge(2**63, "third", amount, currency=currency, at=NOW)
@@ -247,7 +247,7 @@ def test_a_third_payment_or_an_open_operation_unproves(view, side, amount, curre
     assert ask(view, busy=frozenset({view.payments[side].payment_id})).finding is not DUPLICATE
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(proven_pairs(), st.one_of(st.none(), st.integers(0, 2**63)), currencies)
 def test_another_total_or_currency_of_the_order_unproves(view, total, currency):
     if total != view.total_minor_units:
@@ -256,7 +256,7 @@ def test_another_total_or_currency_of_the_order_unproves(view, total, currency):
         assert ask(replace(view, currency=currency)).finding is not DUPLICATE
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     proven_pairs(),
     st.sampled_from([0, 1]),

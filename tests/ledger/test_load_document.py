@@ -197,6 +197,21 @@ def test_descriptions_and_order_states_follow_the_file():
     assert Order.objects.values_list("status", "description").get() == ("SHIPPED", "Green kettle")
 
 
+def test_times_stay_as_they_were_first_loaded():
+    load(document())
+    report = load(
+        document(
+            lambda made: (
+                order_of(made).update(placed_at="2026-11-26T00:00:00Z"),
+                entry_of(made).update(occurred_at="2026-11-26T00:00:00Z"),
+            )
+        )
+    )
+    assert changed_nothing(report)
+    assert Order.objects.get().placed_at == datetime(2026, 11, 26, 9, 30, tzinfo=UTC)
+    assert LedgerEntry.objects.first().occurred_at == datetime(2026, 11, 26, 9, 30, 5, tzinfo=UTC)
+
+
 @pytest.mark.failure("F032")
 @pytest.mark.parametrize(
     ("held", "said", "taken_at", "expected", "kept"),

@@ -167,6 +167,19 @@ def test_the_services_of_its_own_are_started_used_and_stopped(state):
     assert not (state / "postgres" / "cluster" / "data" / "postmaster.pid").exists()
 
 
+def test_a_fresh_start_right_after_a_kill_waits_for_the_old_server(state):
+    with demo(state, "whole", services={}) as running:
+        until(running, "postgres: ready")
+        running.kill()
+        running.wait(10)
+
+    code, out = told(state, "whole", services={}, ONCE="1", RESET="1")
+
+    assert code == 0
+    assert "postgres: creating an empty database" in out
+    assert re.search(r"^held postgresql://postgres:", out, re.MULTILINE)
+
+
 def test_a_closed_console_stops_it(state):
     with demo(state, "whole", LOGS="1") as running:
         until(running, "gateway: doing")

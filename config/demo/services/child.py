@@ -67,8 +67,7 @@ class Child:
         """
         ours, theirs = socket.socketpair()
         words = ["--lifeline", str(theirs.fileno()), "--stop", str(stop_plan)]
-        words += ["--user", user] if user else []
-        words += ["--group"] if whole_group else []
+        words += [*(["--user", user] if user else []), *(["--group"] if whole_group else [])]
         words += ["--remove", str(remove)] if remove else []
         child = cls(
             subprocess.Popen(

@@ -24,7 +24,7 @@ def read_csv(table: Table, *, merchant: str | None = None) -> Batch:
     """Return what the table says; a line restates what it needs of its order and payment, or leaves it empty."""
     batch = Batch()
     for name in table.columns:
-        if name not in COLUMNS:
+        if name and name not in COLUMNS:
             batch.note_unknown(name)
     for line, record in table.records():
         where = f"line {line}"

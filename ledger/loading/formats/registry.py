@@ -57,6 +57,8 @@ def _recognised(table: Table) -> FileFormat:
         return FileFormat.STRIPE_PAYMENTS
     if columns >= set(stripe_refunds.NEEDED_COLUMNS) and not columns.isdisjoint(stripe_refunds.CHARGE):
         return FileFormat.STRIPE_REFUNDS
+    if any(";" in name for name in columns):
+        raise UnreadableFileError("the first line has semicolons; the cells must be separated by commas")
     raise UnreadableFileError(
         "the first line names the columns of no known format. The documented CSV has at least"
         f" {_listed(documented_csv.NEEDED_COLUMNS)}; a payments export {_listed(stripe_payments.NEEDED_COLUMNS)};"

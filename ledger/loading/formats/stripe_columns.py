@@ -64,7 +64,7 @@ def note_unread(batch: Batch, table: Table, known: frozenset[str], used: str = "
     if metadata:
         batch.notes.append(f"metadata that is not read: {', '.join(metadata)}")
     for name in table.columns:
-        if name not in known and not name.endswith(_METADATA):
+        if name and name not in known and not name.endswith(_METADATA):
             batch.note_unknown(name)
 
 

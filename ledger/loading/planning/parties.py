@@ -39,7 +39,7 @@ def plan_customers(plan: Plan) -> None:
 
 
 def plan_orders(plan: Plan) -> None:
-    """Add orders. What an order cost and whose it is never changes unasked."""
+    """Add orders. What an order cost, whose it is and when it was placed never changes unasked."""
     earliest = _earliest_entries(plan)
     for key, row in plan.rows.orders.items():
         known = plan.stored.orders.get(key)
@@ -149,7 +149,6 @@ def _settle_order(plan: Plan, row: OrderRow, known: Order) -> None:
             "description": row.description,
             "product_type": row.product_type,
             "status": row.status,
-            "placed_at": row.placed_at,
         },
     )
 
