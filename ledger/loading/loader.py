@@ -116,7 +116,9 @@ def load_batch(
         return LoadReport(as_of=as_of, problems=tuple(problems), notes=tuple(notes))
     if plan.kept_statuses:
         notes.append(f"{plan.kept_statuses} statuses are older than what is held and were not taken")
-    return LoadReport(as_of=as_of, notes=(*notes, *plan.notes), counts=plan.counts, confirmed=plan.confirmed)
+    return LoadReport(
+        as_of=as_of, notes=(*notes, *plan.notes), counts=plan.counts, confirmed=len(plan.confirmed)
+    )
 
 
 def _planned(batch: Batch, *, options: LoadOptions, now: datetime, as_of: datetime) -> Plan | list[Problem]:

@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Any, Final
 
 from ledger.loading.planning.plan import NOUNS, Plan
+from ledger.models import Payment
 
 Progress = Callable[[str], None]
 
@@ -18,13 +19,16 @@ def write(plan: Plan, progress: Progress) -> None:
         changed = list(plan.changed[noun].values())
         if changed:
             names = sorted(plan.changed_fields[noun])
-            model._default_manager.bulk_update(changed, names, batch_size=_BATCH)  # noqa: SLF001 - Django's public way
+            model.objects.bulk_update(changed, names, batch_size=_BATCH)
+    for start in range(0, len(plan.confirmed), _BATCH):
+        chunk = plan.confirmed[start : start + _BATCH]
+        Payment.objects.filter(pk__in=chunk).update(refreshed_at=plan.as_of)
 
 
 def _add(noun: str, rows: list[Any], progress: Progress) -> None:
     remaining, written = iter(rows), 0
     while chunk := list(islice(remaining, _BATCH)):
-        NOUNS[noun]._default_manager.bulk_create(chunk)  # noqa: SLF001
+        NOUNS[noun].objects.bulk_create(chunk)
         written += len(chunk)
         if len(rows) > _BATCH:
             progress(f"{noun}: {written} of {len(rows)} written")

@@ -3,6 +3,7 @@
 import json
 import signal
 import socket
+import ssl
 import time
 from contextlib import ExitStack
 
@@ -11,6 +12,7 @@ import stripe
 
 from refunds.gateways.port import AnswerClass
 from refunds.gateways.stripe import StripeGateway
+from refunds.gateways.wire import OneExchange
 from tests.gateways.builders import refund_command, stripe_gateway_at
 from tests.gateways.raw_server import RawServer, http_answer, reset
 from tests.support.gateway_simulator import GatewaySimulator
@@ -261,3 +263,16 @@ def test_a_key_that_no_header_can_carry_stops_the_start_and_is_not_printed(api_k
 )
 def test_https_and_this_machine_are_allowed(address: str) -> None:
     assert stripe_gateway_at(address).api_version == "2026-10-28.endive"
+
+
+def test_the_http_client_under_the_sdk_makes_one_request_and_no_second(raw_server: RawServer) -> None:
+    raw_server.answers(OUR_ANSWER)
+    client = OneExchange(
+        connect_timeout_seconds=1, answer_timeout_seconds=5, tls=ssl.create_default_context()
+    )
+    client.request("post", f"{raw_server.url}/v1/refunds", {}, "amount=1")
+    with pytest.raises(RuntimeError, match="one request only"):
+        client.request("post", f"{raw_server.url}/v1/refunds", {}, "amount=1")
+    assert raw_server.connections == 1
+    assert client.exchange is not None
+    assert client.exchange.http_status == 200

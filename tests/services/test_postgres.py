@@ -35,23 +35,14 @@ def home():
 
 
 @pytest.fixture(scope="module")
-def made():
-    """A stopped cluster, to be copied: making one takes longer than everything else here."""
+def where():
+    """One stopped cluster for the tests below, each of which leaves it as it was: making one takes longest."""
     with tempfile.TemporaryDirectory(prefix="refund-desk-test-") as folder:
         Path(folder).chmod(0o755)
-        where = cluster.Cluster(Path(folder) / "postgres", accounts.server_user())
-        with serving(where, Path(folder) / "log"):
+        made = cluster.Cluster(Path(folder) / "postgres", accounts.server_user())
+        with serving(made, Path(folder) / "log"):
             pass
-        yield where
-
-
-@pytest.fixture
-def where(home, made):
-    copy = cluster.Cluster(home / "postgres", made.user)
-    shutil.copytree(made.home, copy.home)
-    for path in (copy.owned, *copy.owned.rglob("*")):
-        accounts.hand_over(path, made.user)
-    return copy
+        yield made
 
 
 @contextlib.contextmanager
@@ -138,6 +129,7 @@ def test_a_live_server_of_the_same_data_is_named_and_left_alone(where):
     finally:
         other.kill()
         other.wait()
+        (where.data / "postmaster.pid").unlink()
 
 
 def test_data_in_use_is_refused_with_a_sentence(where, monkeypatch):
@@ -153,10 +145,13 @@ def test_data_in_use_is_refused_with_a_sentence(where, monkeypatch):
 
 
 def test_data_of_another_version_is_refused(where):
+    version = (where.data / "PG_VERSION").read_text()
     (where.data / "PG_VERSION").write_text("9\n")
 
     with pytest.raises(ServiceError, match="was made by version 9, this is 18"):
         where.prepare()
+
+    (where.data / "PG_VERSION").write_text(version)
 
 
 def test_a_port_that_was_taken_meanwhile_is_given_up(where, home, monkeypatch):
@@ -172,11 +167,13 @@ def test_a_port_that_was_taken_meanwhile_is_given_up(where, home, monkeypatch):
 
 
 def test_a_start_that_fails_says_why_with_the_last_lines(where, home):
-    (where.data / "global" / "pg_control").unlink()
+    control = where.data / "global" / "pg_control"
+    control.rename(control.with_name("aside"))
 
     with pytest.raises(ServiceError) as failed:
         postgres.start(where, log=home / "log", durable=False, check=nothing, say=ignore)
 
+    control.with_name("aside").rename(control)
     assert failed.value.why == "it ended while starting"
     assert any("could not find the database system" in line for line in failed.value.last_lines)
 

@@ -17,12 +17,11 @@ from tests.factories import (
     make_duplicate_order,
     make_entry,
     make_policy,
-    move_operation,
-    move_workflow,
     operation_in_state,
     workflow_in_state,
 )
 from tests.factories.commands import WHY
+from tests.stages.rebuilt import approve_again
 from tests.stages.trail import last_move, path
 
 pytestmark = pytest.mark.django_db
@@ -175,11 +174,7 @@ def test_without_an_approval_nothing_is_created(approved):
 @pytest.mark.failure("F109")
 def test_a_rebuilt_command_is_another_instruction_with_a_key_and_approval_of_its_own():
     first = operation_in_state(OperationState.CREATED)
-    move_operation(first, OperationState.CANCELLED)
-    workflow = RefundWorkflow.objects.get()
-    for state in ("EVIDENCE_VERIFIED", "ACTION_PROPOSED", "PROPOSAL_VALIDATED", "APPROVED"):
-        move_workflow(workflow, WorkflowState(state))
-    second = create(RefundWorkflow.objects.get())
+    second = create(approve_again(first))
     assert RefundOperation.objects.count() == ApprovalRequest.objects.count() == 2
     for column in ("pk", "idempotency_key", "request_fingerprint", "approval_id"):
         assert getattr(first, column) != getattr(second, column)

@@ -27,7 +27,7 @@ def demo_plan(desk: Desk) -> Plan:
             _simulator("gateway", desk.gateway_port, desk),
             _simulator("model", desk.model_port, desk),
             _manage("migrate", desk.env, "bringing the tables up to date", "migrate", "--no-input"),
-            _manage("load", desk.env, "loading the demo's merchants, customers and orders", "load_demo"),
+            _manage("load", desk.gateway_env, "loading the demo's merchants, customers and orders", "load_demo"),
             _web(desk),
             _worker("money", "money,default", desk.gateway_env, concurrency=2),
             _worker("assistant", "assistant", desk.model_env, concurrency=1),

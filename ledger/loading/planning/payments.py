@@ -104,7 +104,7 @@ def confirm_payments(plan: Plan) -> None:
     for key in plan.rows.payments:
         payment = plan.stored.payments.get(key)
         if payment is not None and payment.pk is not None and payment.refreshed_at < plan.as_of:
-            plan.confirmed += plan.put("payments", payment, {"refreshed_at": plan.as_of})
+            plan.confirmed.append(payment.pk)
 
 
 def _settle_entry(plan: Plan, row: EntryRow, known: LedgerEntry, payment: Payment) -> None:

@@ -6,14 +6,13 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.contrib.auth.models import User
-from django.db.models import Model
 
 from ledger.loading.planning.stored import Stored
 from ledger.loading.rows import Problem
 from ledger.loading.validation import CheckedRows
 from ledger.models import Customer, LedgerEntry, Merchant, Order, Payment
 
-NOUNS: Final[Mapping[str, type[Model]]] = {
+NOUNS: Final[Mapping[str, Any]] = {  # parents before what refers to them
     "users": User,
     "merchants": Merchant,
     "customers": Customer,
@@ -50,7 +49,7 @@ class Plan:
     linked: dict[tuple[str, str], str] = field(
         default_factory=dict
     )  # merchant and e-mail: customer reference
-    confirmed: int = 0  # payments whose facts this file confirms as of a later time
+    confirmed: list[int] = field(default_factory=list)  # payments of which this file has later word
     kept_statuses: int = 0  # statuses that an older file would have moved back
 
     def refuse(self, where: str, text: str) -> None:

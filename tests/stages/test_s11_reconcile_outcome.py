@@ -1,0 +1,225 @@
+from datetime import timedelta
+
+import pytest
+
+from approvals.models import ReviewCase
+from ledger.models import LedgerEntry
+from notifications.models import Notification
+from refunds.evidence.remaining import conservation_of
+from refunds.gateways.contract import STRIPE_V1
+from refunds.gateways.port import AnswerClass, ProviderStatus
+from refunds.gateways.registry import response_window
+from refunds.models import ReconciliationCheck, RefundOperation
+from refunds.stages.s10_submit_refund import record_answer
+from refunds.stages.s11_reconcile_outcome import lose_overdue_answer, reconcile_outcome
+from refunds.states import CheckVerdict, OperationState
+from tests.factories import NOW, move_operation, operation_in_state
+from tests.stages.gateways import ScriptedGateway, answered, booked, fake_gateway_for, listed
+from tests.stages.trail import last_move, nothing_written, path
+
+pytestmark = pytest.mark.django_db
+INTERVALS = STRIPE_V1.reconciliation_intervals
+_O, _S, _V = OperationState, ProviderStatus, CheckVerdict
+
+
+@pytest.fixture
+def unknown():
+    return operation_in_state(_O.STATUS_UNKNOWN)
+
+
+def look(operation, *lookups, now=NOW):
+    """Reconcile once against scripted look-ups; nothing may ever be sent from here."""
+    gateway = ScriptedGateway(lookups=lookups)
+    verdict = reconcile_outcome(operation_id=operation.pk, gateway=gateway, contract=STRIPE_V1, now=now)
+    assert (gateway.submissions, gateway.lookups) == ([], [])
+    return verdict
+
+
+def both(operation):
+    stored = RefundOperation.objects.select_related("workflow").get(pk=operation.pk)
+    return stored, stored.workflow
+
+
+# -- an answer that does not come
+
+
+@pytest.mark.parametrize(("seconds", "lost"), [(-1, False), (0, True), (1, True)])
+def test_an_answer_is_lost_once_its_window_has_passed(seconds, lost):
+    operation = operation_in_state(_O.SUBMITTED)
+    now = NOW + response_window() + timedelta(seconds=seconds)
+    assert lose_overdue_answer(operation_id=operation.pk, now=now) is lost
+    stored, workflow = both(operation)
+    assert (path(stored)[-1], workflow.state) == ("STATUS_UNKNOWN" if lost else "SUBMITTED", "EXECUTING")
+    if lost:
+        event = last_move(stored)
+        assert (event.stage, event.reason) == ("RECONCILE_OUTCOME", "ANSWER_OVERDUE")
+        assert event.evidence == {"gateway_attempt_id": operation.attempts.get().pk}
+        assert stored.next_check_at == now
+
+
+@pytest.mark.parametrize("state", [state for state in _O if state is not _O.SUBMITTED])
+def test_an_answer_that_came_is_not_lost(state):
+    operation = operation_in_state(state)
+    with nothing_written():
+        assert not lose_overdue_answer(operation_id=operation.pk, now=NOW + timedelta(days=1))
+
+
+# -- positive evidence moves the operation
+
+
+def test_a_refund_of_ours_that_succeeded_completes_it(unknown):
+    assert look(unknown, listed(booked(unknown))) is _V.CONFIRMED_COMPLETED
+    stored, workflow = both(unknown)
+    assert path(stored) == ["CREATED", "SUBMITTED", "STATUS_UNKNOWN", "COMPLETED"]
+    assert path(workflow)[-2:] == ["EXECUTING", "COMPLETED"]
+    assert (stored.processor_reference, stored.next_check_at, stored.checks_made) == ("re_1", None, 1)
+    check = ReconciliationCheck.objects.get()
+    assert (check.number, check.verdict, check.processor_reference, check.at) == (
+        1,
+        "CONFIRMED_COMPLETED",
+        "re_1",
+        NOW,
+    )
+    assert check.sources == [
+        {
+            "surface": "refunds.list",
+            "complete": True,
+            "refunds": ["re_1"],
+            "http_status": 200,
+            "error_code": None,
+            "attempts": 1,
+        }
+    ]
+    assert last_move(stored).evidence == {
+        "check": 1,
+        "processor_reference": "re_1",
+        "explanation": check.explanation,
+    }
+    assert LedgerEntry.objects.get(kind="REFUND").processor_reference == "re_1"
+    assert Notification.objects.get().logical_event_id == f"refund.completed:{unknown.pk}"
+
+
+@pytest.mark.failure("F024")
+@pytest.mark.parametrize("status", [_S.PENDING, _S.REQUIRES_ACTION])
+def test_a_refund_of_ours_that_waits_is_looked_at_again(unknown, status):
+    assert look(unknown, listed(booked(unknown, status))) is _V.CONFIRMED_PENDING
+    stored, workflow = both(unknown)
+    assert (path(stored)[-1], workflow.state) == ("PROVIDER_PENDING", "EXECUTING")
+    assert stored.next_check_at == NOW + INTERVALS[0]
+    assert not Notification.objects.exists()
+
+
+@pytest.mark.failure("F024")
+def test_what_the_provider_calls_pending_is_looked_at_for_as_long_as_it_is():
+    operation = operation_in_state(_O.PROVIDER_PENDING)
+    RefundOperation.objects.update(processor_reference="re_1")
+    pending = listed(booked(operation, _S.PENDING))
+    waits = []
+    for _ in range(len(INTERVALS) + 2):
+        look(operation, pending, pending)
+        waits.append(both(operation)[0].next_check_at - NOW)
+    assert waits == [*INTERVALS, INTERVALS[-1], INTERVALS[-1]]
+    look(operation, listed(booked(operation)), listed(booked(operation)))
+    assert path(operation)[-2:] == ["PROVIDER_PENDING", "COMPLETED"]
+
+
+@pytest.mark.parametrize("status", [_S.FAILED, _S.CANCELED])
+def test_a_refund_of_ours_that_failed_is_for_people_and_frees_the_amount(unknown, status):
+    assert look(unknown, listed(booked(unknown, status))) is _V.CONFIRMED_FAILED
+    stored, workflow = both(unknown)
+    assert (path(stored)[-1], path(workflow)[-1]) == ("FAILED", "MANUAL_REVIEW")
+    assert conservation_of(unknown.payment_id).remaining == 4999
+
+
+def test_a_refund_whose_id_is_known_is_asked_for_by_both_ways():
+    operation = operation_in_state(_O.PROVIDER_PENDING)
+    RefundOperation.objects.update(processor_reference="re_1")
+    gateway = ScriptedGateway(lookups=[listed(complete=False), listed(booked(operation))])
+    reconcile_outcome(operation_id=operation.pk, gateway=gateway, contract=STRIPE_V1, now=NOW)
+    assert gateway.looked_up == [operation.payment_reference, "re_1"]
+    assert path(operation)[-1] == "COMPLETED"
+
+
+# -- silence proves nothing
+
+
+def test_a_missing_refund_is_never_called_absent_and_the_amount_stays_reserved(unknown):
+    now, waits = NOW, []
+    for _ in INTERVALS:
+        assert look(unknown, listed(), now=now) is _V.NOT_FOUND_YET
+        stored, workflow = both(unknown)
+        assert (path(stored)[-1], workflow.state) == ("STATUS_UNKNOWN", "EXECUTING")
+        waits.append(stored.next_check_at - now)
+        now = stored.next_check_at
+    assert tuple(waits) == INTERVALS
+    assert conservation_of(unknown.payment_id).reserved == 4999
+
+    assert look(unknown, listed(), now=now) is _V.NOT_FOUND_YET
+
+    stored, workflow = both(unknown)
+    assert (path(stored)[-1], path(workflow)[-1]) == ("MANUAL_REVIEW", "MANUAL_REVIEW")
+    assert (stored.next_check_at, stored.checks_made) == (None, len(INTERVALS) + 1)
+    case = ReviewCase.objects.get(subject_id=workflow.pk)
+    assert (case.kind, case.reason, case.closed_at) == ("FINANCE", "NOT_FOUND_YET", None)
+    assert conservation_of(unknown.payment_id).reserved == 4999
+    assert list(ReconciliationCheck.objects.values_list("verdict", flat=True).distinct()) == ["NOT_FOUND_YET"]
+    assert not Notification.objects.exists()
+
+
+def test_a_source_that_cannot_be_read_proves_nothing(unknown):
+    gateway = fake_gateway_for(unknown)
+    gateway.lookups_fail = True
+    verdict = reconcile_outcome(operation_id=unknown.pk, gateway=gateway, contract=STRIPE_V1, now=NOW)
+    assert verdict is _V.STILL_AMBIGUOUS
+    stored, _ = both(unknown)
+    assert (path(stored)[-1], stored.next_check_at) == ("STATUS_UNKNOWN", NOW + INTERVALS[0])
+    assert ReconciliationCheck.objects.get().sources[0]["complete"] is False
+
+
+@pytest.mark.parametrize("case", ["another amount", "two refunds"])
+def test_a_contradiction_goes_to_people_at_once(unknown, case):
+    found = (
+        listed(booked(unknown, amount_minor_units=1))
+        if case == "another amount"
+        else listed(booked(unknown), booked(unknown, processor_reference="re_2"))
+    )
+    assert look(unknown, found) is _V.STILL_AMBIGUOUS
+    stored, workflow = both(unknown)
+    assert (path(stored)[-1], path(workflow)[-1]) == ("MANUAL_REVIEW", "MANUAL_REVIEW")
+    assert conservation_of(unknown.payment_id).reserved == 4999
+
+
+# -- what is not in doubt
+
+
+@pytest.mark.parametrize("state", [s for s in _O if s not in {_O.STATUS_UNKNOWN, _O.PROVIDER_PENDING}])
+def test_what_is_not_in_doubt_is_not_looked_up(state):
+    operation = operation_in_state(state)
+    with nothing_written():
+        assert look(operation) is None
+
+
+@pytest.mark.failure("F077")
+def test_a_check_that_finds_the_operation_moved_meanwhile_is_dropped(unknown):
+    class PeopleWereFaster(ScriptedGateway):
+        def list_refunds(self, **question):
+            move_operation(unknown, _O.MANUAL_REVIEW)
+            return super().list_refunds(**question)
+
+    gateway = PeopleWereFaster(lookups=[listed(booked(unknown))])
+    factory_checks = 1  # the factory's own, for its way to MANUAL_REVIEW
+    assert reconcile_outcome(operation_id=unknown.pk, gateway=gateway, contract=STRIPE_V1, now=NOW) is None
+    assert path(unknown)[-2:] == ["STATUS_UNKNOWN", "MANUAL_REVIEW"]
+    assert ReconciliationCheck.objects.count() == factory_checks
+
+
+@pytest.mark.failure("F020")
+def test_a_key_in_use_is_looked_up_and_ends_with_one_refund():
+    operation = operation_in_state(_O.SUBMITTED)
+    attempt = operation.attempts.get()
+    in_use = answered(AnswerClass.UNKNOWN, http_status=409, code="idempotency_key_in_use")
+    record_answer(operation_id=operation.pk, attempt_id=attempt.pk, answer=in_use, now=NOW)
+    look(operation, listed())
+    assert look(operation, listed(booked(operation)), now=NOW + INTERVALS[0]) is _V.CONFIRMED_COMPLETED
+    assert path(operation) == ["CREATED", "SUBMITTED", "STATUS_UNKNOWN", "COMPLETED"]
+    assert operation.attempts.count() == 1
