@@ -5,10 +5,22 @@ from decimal import Decimal
 from typing import Final
 
 from babel.core import Locale
-from babel.numbers import format_currency, get_currency_precision, is_currency
+from babel.numbers import format_currency, is_currency
 
 MAX_MINOR_UNITS: Final = 2**63 - 1
 _LOCALE: Final = Locale.parse("en_US")
+
+
+# ISO 4217's minor units where they are not 2. Locale data (CLDR) is for display and differs: it gives HUF and COP
+# no decimals, and a stored 1000 would then mean a hundred times too much.
+_NO_DECIMALS: Final = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
+_THREE_DECIMALS: Final = "BHD IQD JOD KWD LYD OMR TND"
+_ISO_EXPONENTS: Final = {
+    **dict.fromkeys(_NO_DECIMALS.split(), 0),
+    **dict.fromkeys(_THREE_DECIMALS.split(), 3),
+    "CLF": 4,
+    "UYW": 4,
+}
 
 
 class UnknownCurrencyError(ValueError):
@@ -30,7 +42,7 @@ def exponent(currency: str) -> int:
     """Return how many decimals ISO 4217 gives the currency: 2 for USD, 0 for JPY, 3 for KWD."""
     if len(currency) != 3 or not is_currency(currency):  # noqa: PLR2004 - the length of an ISO code
         raise UnknownCurrencyError(currency)
-    return int(get_currency_precision(currency))
+    return _ISO_EXPONENTS.get(currency, 2)
 
 
 def format_minor_units(amount_minor_units: int, currency: str) -> str:

@@ -8,15 +8,15 @@ from typing import Any, Final
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX, make_password
 from django.contrib.auth.models import User
 
+from config.demo.credentials import PASSWORD
 from ledger.models import Merchant, StaffMembership
 from policies.models import PolicyVersion
 from policies.rules import parse_rules
 
-PASSWORD: Final = "refund-desk-demo"  # noqa: S105 - printed for everybody who runs the demo
 RULES: Final[dict[str, Any]] = {
     "auto_limit_minor_units": {"USD": 10_000, "EUR": 10_000, "JPY": 15_000, "KWD": 30_000},
     "two_people_above_minor_units": {"USD": 50_000, "EUR": 50_000, "JPY": 75_000, "KWD": 150_000},
-    "duplicate_window_hours": 24 * 60,
+    "duplicate_window_hours": 72,
     "max_age_days": 60,
     "snapshot_max_age_seconds": 24 * 3600,
     "approval_valid_hours": 48,

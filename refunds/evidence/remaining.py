@@ -6,16 +6,16 @@ is unknown, in review or confirmed absent; an operation whose refund stands in t
 
 from dataclasses import dataclass
 
-from django.db.models import Exists, OuterRef, Q, Sum
+from django.db.models import BigIntegerField, Exists, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
 
-from ledger.models import LedgerEntry
+from ledger.models import LedgerEntry, Payment
 from ledger.snapshot import EntryKind, EntryStatus
 from refunds.models import RefundOperation
 from refunds.states import ABANDONED_OPERATION_STATES
 
-_SETTLED = Q(status=EntryStatus.SUCCEEDED)
-_UNDERWAY = Q(status=EntryStatus.PENDING)
-_AT_THE_BANK = Q(status__in=[EntryStatus.OPEN, EntryStatus.LOST])
+_RETURNED = Q(kind__in=[EntryKind.REFUND, EntryKind.REVERSAL])
+_AT_THE_BANK = Q(kind=EntryKind.DISPUTE, status__in=[EntryStatus.OPEN, EntryStatus.LOST])
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,36 +35,42 @@ class Conservation:
 
 
 def conservation_of(payment_id: int, *, leaving_out_operation: str | None = None) -> Conservation:
-    """Return the sums of one payment, in two queries; callers that decide by it hold the payment's lock."""
-    sums = LedgerEntry.objects.filter(payment_id=payment_id).aggregate(
-        captured=Sum("amount_minor_units", filter=Q(kind=EntryKind.CAPTURE) & _SETTLED, default=0),
-        refunded=Sum(
-            "amount_minor_units",
-            filter=Q(kind__in=[EntryKind.REFUND, EntryKind.REVERSAL]) & _SETTLED,
-            default=0,
-        ),
-        pending=Sum(
-            "amount_minor_units",
-            filter=Q(kind__in=[EntryKind.REFUND, EntryKind.REVERSAL]) & _UNDERWAY,
-            default=0,
-        ),
-        disputed=Sum("amount_minor_units", filter=Q(kind=EntryKind.DISPUTE) & _AT_THE_BANK, default=0),
+    """Return the sums of one payment; callers that decide by it hold the payment's lock.
+
+    One statement, hence one snapshot: an operation that completes meanwhile is counted once, as reserved or as
+    refunded, and never as neither.
+    """
+    sums = (
+        Payment.objects.filter(pk=payment_id)
+        .values(
+            captured=_sum(_entries(Q(kind=EntryKind.CAPTURE, status=EntryStatus.SUCCEEDED))),
+            refunded=_sum(_entries(_RETURNED & Q(status=EntryStatus.SUCCEEDED))),
+            pending=_sum(_entries(_RETURNED & Q(status=EntryStatus.PENDING))),
+            disputed=_sum(_entries(_AT_THE_BANK)),
+            reserved=_sum(_reserving(leaving_out_operation)),
+        )
+        .get()
     )
-    return Conservation(reserved=_reserved(payment_id, leaving_out_operation), **sums)
+    return Conservation(**sums)
 
 
-def _reserved(payment_id: int, leaving_out: str | None) -> int:
+def _entries(condition: Q) -> QuerySet[LedgerEntry]:
+    return LedgerEntry.objects.filter(condition, payment_id=OuterRef("pk"))
+
+
+def _reserving(leaving_out: str | None) -> QuerySet[RefundOperation]:
+    """Return the operations that hold money back: not abandoned, and not yet told of by the ledger."""
     in_the_ledger = LedgerEntry.objects.filter(
         merchant_id=OuterRef("merchant_id"),
         account=OuterRef("account"),
         processor_reference=OuterRef("processor_reference"),
     )
-    standing = RefundOperation.objects.filter(payment_id=payment_id).exclude(
+    standing = RefundOperation.objects.filter(~Exists(in_the_ledger), payment_id=OuterRef("pk")).exclude(
         state__in=ABANDONED_OPERATION_STATES
     )
-    if leaving_out is not None:
-        standing = standing.exclude(pk=leaving_out)
-    total: int = standing.exclude(Exists(in_the_ledger)).aggregate(
-        total=Sum("amount_minor_units", default=0)
-    )["total"]
-    return total
+    return standing.exclude(pk=leaving_out) if leaving_out is not None else standing
+
+
+def _sum(rows: QuerySet[LedgerEntry] | QuerySet[RefundOperation]) -> Coalesce:
+    total = rows.order_by().values("payment_id").annotate(total=Sum("amount_minor_units")).values("total")
+    return Coalesce(Subquery(total, output_field=BigIntegerField()), 0)

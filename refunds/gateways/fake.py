@@ -12,6 +12,7 @@ from enum import StrEnum
 
 import rfc8785
 
+from ledger.transaction_guard import refuse_open_transaction
 from refunds.gateways.codes import AdapterCode
 from refunds.gateways.port import (
     AnswerClass,
@@ -21,7 +22,6 @@ from refunds.gateways.port import (
     RefundCommand,
     RefundFact,
 )
-from refunds.gateways.transaction_guard import refuse_open_transaction
 
 _NO_MONEY = (ProviderStatus.FAILED, ProviderStatus.CANCELED)
 

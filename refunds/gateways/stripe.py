@@ -10,6 +10,7 @@ from typing import Final
 import stripe
 from tenacity import Retrying, retry_if_result, stop_after_attempt, wait_random_exponential
 
+from ledger.transaction_guard import refuse_open_transaction
 from refunds.gateways.codes import AdapterCode
 from refunds.gateways.contract import STRIPE_V1, ProviderContract
 from refunds.gateways.port import AnswerClass, GatewayAnswer, LookupAnswer, RefundCommand, RefundFact
@@ -23,7 +24,6 @@ from refunds.gateways.stripe_commands import (
     refusal_before_sending,
 )
 from refunds.gateways.stripe_objects import read_json_object, read_page, read_refund, word
-from refunds.gateways.transaction_guard import refuse_open_transaction
 from refunds.gateways.wire import Exchange, OneExchange, refuse_clear_text
 
 LOOKUP_ATTEMPTS: Final = 3

@@ -111,9 +111,11 @@ def begin_attempt(*, operation_id: str, gateway: Gateway, now: datetime) -> Begu
 
 def record_answer(*, operation_id: str, attempt_id: str, answer: GatewayAnswer, now: datetime) -> None:
     """Beat C: keep what the call taught, and move the operation, unless something else moved it already."""
-    found = RefundOperation.objects.only("workflow_id", "policy_id").get(pk=operation_id)
+    found = RefundOperation.objects.only("workflow_id", "policy_id", "payment_id").get(pk=operation_id)
     closes = policy_of(found.policy_id).rules.closes_on_gateway_rejection
-    with evidence_transaction(workflow_id=found.workflow_id, operation_id=operation_id, now=now) as evidence:
+    with evidence_transaction(
+        workflow_id=found.workflow_id, operation_id=operation_id, payment_ids=[found.payment_id], now=now
+    ) as evidence:
         operation = evidence.operation
         if operation is None:
             return

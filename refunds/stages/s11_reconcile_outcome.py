@@ -56,7 +56,10 @@ def reconcile_outcome(
         lookups,
     )
     with evidence_transaction(
-        workflow_id=operation.workflow_id, operation_id=operation_id, now=now
+        workflow_id=operation.workflow_id,
+        operation_id=operation_id,
+        payment_ids=[operation.payment_id],
+        now=now,
     ) as evidence:
         if evidence.operation is None or evidence.operation.state not in _CHECKED:
             return None

@@ -14,7 +14,7 @@ import django
 django.setup()
 from django.db import connection, transaction
 from refunds.gateways.fake import FakeGateway
-from refunds.gateways.transaction_guard import OpenTransactionError, refuse_open_transaction
+from ledger.transaction_guard import OpenTransactionError, refuse_open_transaction
 from tests.gateways.builders import refund_command, stripe_gateway_at
 
 def refused(call):
@@ -71,7 +71,7 @@ def test_guard(case: str) -> None:
 
 
 def test_without_django_settings_there_is_nothing_to_refuse() -> None:
-    script = "from refunds.gateways.transaction_guard import refuse_open_transaction as r; r()"
+    script = "from ledger.transaction_guard import refuse_open_transaction as r; r()"
     subprocess.run(
         [sys.executable, "-c", script], cwd=_ROOT, check=True, timeout=60, env={"PATH": "/usr/bin:/bin"}
     )

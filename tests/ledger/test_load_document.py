@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.contrib.auth.models import User
 
-from ledger.models import Customer, LedgerEntry, Merchant, Order, Payment
-from tests.factories import make_customer, make_merchant, make_user
+from ledger.models import LedgerEntry, Merchant, Order, Payment
+from tests.factories import make_merchant
 from tests.ledger.loading_files import (
     NOW,
     added,
@@ -64,22 +64,6 @@ def test_every_value_arrives_exactly():
         ("ch_1", "acct_1", "CAPTURE", "SUCCEEDED", 4999, "USD"),
         ("re_1", "acct_1", "REFUND", "PENDING", 820, "USD"),
     ]
-
-
-def test_a_customer_with_an_address_gets_a_user_who_has_no_password_yet():
-    load(document())
-    user = User.objects.get()
-    assert (user.username, user.email, user.has_usable_password()) == (
-        "ana@example.com",
-        "ana@example.com",
-        False,
-    )
-    assert Customer.objects.get().user == user
-
-
-def test_a_customer_without_an_address_has_no_user():
-    load(document(lambda made: made["customers"][0].pop("email")))
-    assert (Customer.objects.get().user, User.objects.count()) == (None, 0)
 
 
 def test_the_same_document_again_changes_nothing():
@@ -337,50 +321,6 @@ def test_what_does_not_hold_together_is_refused_whole(change, expected):
 def test_an_order_placed_at_an_unknown_time_is_as_old_as_its_first_entry():
     load(document(lambda made: order_of(made).pop("placed_at")))
     assert Order.objects.get().placed_at == datetime(2026, 11, 26, 9, 30, 5, tzinfo=UTC)
-
-
-def test_an_existing_user_is_linked_whatever_the_case_of_the_address():
-    user = make_user(username="ana", email="ANA@example.com")
-    load(document())
-    assert Customer.objects.get().user == user
-    assert User.objects.count() == 1
-
-
-def test_one_person_at_two_merchants_is_one_user_with_two_customers():
-    def second_shop(made):
-        made["merchants"].append({"code": "north", "region": "EU"})
-        made["customers"].append({"merchant": "north", "reference": "C-1", "email": "ana@example.com"})
-
-    load(document(second_shop))
-    assert User.objects.count() == 1
-    assert User.objects.get().customers.count() == 2
-
-
-@pytest.mark.parametrize("case", ["two users", "another name", "linked", "taken"])
-def test_a_file_never_changes_who_may_sign_in_for_a_customer(case):
-    if case == "two users":
-        make_user(username="a", email="ana@example.com")
-        make_user(username="b", email="ana@example.com")
-        expected = "email belongs to more than one user; link the customer by hand"
-    elif case == "another name":
-        make_user(username="ana@example.com", email="other@example.com")
-        expected = "email is the name of a user with another e-mail address; link the customer by hand"
-    elif case == "linked":
-        make_customer(merchant=make_merchant(code="harbour"), reference="C-1")
-        expected = "customer C-1 is linked to another user; a file does not change that"
-    else:
-        user = make_user(email="ana@example.com")
-        make_customer(merchant=make_merchant(code="harbour"), reference="C-9", user=user)
-        expected = "email belongs to another customer of this merchant"
-    before = (row_counts(), User.objects.count())
-    assert problems(load(document())) == [f"customers[0]: {expected}"]
-    assert (row_counts(), User.objects.count()) == before
-
-
-def test_a_customer_without_a_user_is_linked_later():
-    load(document(lambda made: made["customers"][0].pop("email")))
-    assert changes(load(document()))["customers"] == (0, 1, 0)
-    assert Customer.objects.get().user == User.objects.get()
 
 
 def test_two_merchants_cannot_have_one_host():

@@ -3,12 +3,20 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from ledger.duplicates import DuplicateFinding, find_duplicate
+from ledger.duplicates import DuplicateFinding, Finding, ReasonCode, find_duplicate
 from ledger.snapshot import EntryKind, EntryStatus, EntryView, OrderView, PaymentView, SiblingOrderView
 
 NOW = datetime(2026, 11, 28, 10, 0, tzinfo=UTC)
 FIRST = NOW - timedelta(days=2)
 SECOND = FIRST + timedelta(seconds=40)
+NO_DUPLICATE = Finding.NO_DUPLICATE_FOUND
+INVESTIGATE = Finding.REQUIRES_INVESTIGATION
+HOLD, REFUND, REVERSAL, DISPUTE = (
+    EntryKind.AUTHORISATION,
+    EntryKind.REFUND,
+    EntryKind.REVERSAL,
+    EntryKind.DISPUTE,
+)
 
 
 def entry(
@@ -82,3 +90,11 @@ def find(view, **over) -> DuplicateFinding:
         "open_operation_payment_ids": frozenset(),
     }
     return find_duplicate(order=view, **(values | over))
+
+
+def outcome(found: DuplicateFinding) -> tuple[Finding, ReasonCode, tuple[str, ...]]:
+    """Return what a finding says that is not verified: it must then name no payment and no amount."""
+    nothing = (found.refund_payment_id, found.kept_payment_id, found.refund_reference, found.kept_reference)
+    assert nothing == (None, None, None, None)
+    assert (found.amount_minor_units, found.currency) == (None, None)
+    return found.finding, found.reason_code, found.evidence

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Mapping
 
+from config.demo.credentials import PASSWORD
 from config.demo.runner.desk import Desk
 from config.demo.runner.probes import answers, listens, says
 from config.demo.runner.process import Echo, Plan, Process
@@ -27,7 +28,9 @@ def demo_plan(desk: Desk) -> Plan:
             _simulator("gateway", desk.gateway_port, desk),
             _simulator("model", desk.model_port, desk),
             _manage("migrate", desk.env, "bringing the tables up to date", "migrate", "--no-input"),
-            _manage("load", desk.gateway_env, "loading the demo's merchants, customers and orders", "load_demo"),
+            _manage(
+                "load", desk.gateway_env, "loading the demo's merchants, customers and orders", "load_demo"
+            ),
             _web(desk),
             _worker("money", "money,default", desk.gateway_env, concurrency=2),
             _worker("assistant", "assistant", desk.model_env, concurrency=1),
@@ -110,15 +113,21 @@ def _story(desk: Desk) -> Process:
 
 
 def _welcome(desk: Desk) -> str:
-    """The addresses; the logins belong here as well."""
+    """The addresses and logins."""
     return "\n".join(
         (
             "",
             f"  Customer pages    {desk.web_url}/support/",
             f"  Review console    {desk.web_url}/admin/review/",
             f"  API               {desk.web_url}/api/docs/",
-            f"  Provider's book   {desk.gateway_url}",
+            f"  Provider's book   {desk.gateway_url}/_sim/refunds",
             f"  Logs, mail        {desk.state.path}",
+            "",
+            f"  Sign in with the password {PASSWORD} as",
+            "    ana@example.com                         a customer; ask about order 2841, 2843 or 2845",
+            "    reviewer@harbour-home.example.com       billing staff who may approve (second@… is a colleague)",
+            "    viewer@harbour-home.example.com         billing staff who may only look",
+            "    admin@refund-desk.example.com           the operator",
             "",
             "  Ctrl-C stops everything and keeps the data; RESET=1 make demo starts fresh.",
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from config.demo.people import STAFF
 from config.demo.story.books import OurRefund, ProviderBook, our_refunds, unexplained_rows
@@ -94,17 +95,17 @@ class Story:
             raise StoryError(f"{unexplained} rows are in a state that no event explains")
         self._held("every workflow and operation is in the state of its newest event")
 
-    def _ask(self, order: StoryOrder, message: str) -> "dict[str, object]":
+    def _ask(self, order: StoryOrder, message: str) -> dict[str, Any]:
         price = format_minor_units(order.amount_minor_units, "USD")
         self.say(f"   order #{order.number} ({order.description}, {price})")
         self.say(f"   customer: “{message}”")
         return self.visitor.ask(message=message, order_number=order.number)
 
-    def _expect_refunded(self, order: StoryOrder, workflow_id: object, *, through: str) -> None:
+    def _expect_refunded(self, order: StoryOrder, workflow_id: str, *, through: str) -> None:
         """Compare the two books: one refund there, one operation here, one POST, one key."""
-        seen = self.visitor.look(str(workflow_id))
+        seen = self.visitor.look(workflow_id)
         self._told(seen)
-        booked, ours = self.provider.refunds(order.later_charge), our_refunds(str(workflow_id))
+        booked, ours = self.provider.refunds(order.later_charge), our_refunds(workflow_id)
         posts = self.provider.posts_for(order.later_charge)
         self._print_books(booked, ours)
         if len(ours) != 1:
@@ -123,13 +124,13 @@ class Story:
             )
         self._held("one refund there, one operation here, one request under one key; both books agree")
 
-    def _print_books(self, booked: "list[dict[str, object]]", ours: list[OurRefund]) -> None:
+    def _print_books(self, booked: list[dict[str, Any]], ours: list[OurRefund]) -> None:
         there = [f"{r['id']} {r['amount']} {r['currency']} {r['status']}" for r in booked] or ["nothing"]
         here = [f"{r.processor_reference} {r.amount_minor_units} {r.currency} {r.events}" for r in ours]
         self.say(f"   provider's book: {'; '.join(there)}")
         self.say(f"   our book:        {'; '.join(here) or 'nothing'}")
 
-    def _told(self, seen: "dict[str, object]") -> None:
+    def _told(self, seen: dict[str, Any]) -> None:
         status = seen["status"]
         if isinstance(status, dict):
             self.say(f"   customer is told: {status['heading']}")

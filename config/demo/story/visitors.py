@@ -8,7 +8,7 @@ import httpx2
 from django.conf import settings
 from knox.models import AuthToken
 
-from config.demo.people import PASSWORD
+from config.demo.credentials import PASSWORD
 from ledger.models import Customer
 
 
@@ -44,7 +44,7 @@ class CustomerVisitor:
         seen: dict[str, Any] = self._client.get(f"/refund-requests/{workflow_id}").raise_for_status().json()
         return seen
 
-    def wait_for(self, workflow_id: str, states: set[str], *, seconds: float = 60) -> dict[str, Any]:
+    def wait_for(self, workflow_id: str, states: set[str], *, seconds: float = 45) -> dict[str, Any]:
         """Look until the request is in one of the states; raise ``StoryError`` when it takes too long."""
         deadline = time.monotonic() + seconds
         while True:

@@ -9,14 +9,13 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
 from ledger.intake import IntakeRefusedError, check_order_number
-from ledger.money import MAX_MINOR_UNITS, UnknownCurrencyError, exponent, parse_major_units
+from ledger.money import MAX_MINOR_UNITS, UnknownCurrencyError, exponent
 
 MAX_EMAIL: Final = 150  # what a user name can hold, which the address also becomes
 _LAST: Final = 4
 _MOST_SEEN: Final = 1000
 _MOST_DIGITS: Final = len(str(MAX_MINOR_UNITS))
 _SHOWN: Final = 60
-_STRIPE_TIMES: Final = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M")
 
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
@@ -55,11 +54,11 @@ def identifier(limit: int) -> Callable[[Any], str]:
     """Return a reader of exact text without control characters, at most ``limit`` characters."""
 
     def read(value: Any) -> str:
-        text = _text(value).strip()
+        text = text_of(value).strip()
         if any(not character.isprintable() for character in text):
-            raise FieldError(f"has hidden characters: {_shown(text)}")
+            raise FieldError(f"has hidden characters: {shown(text)}")
         if not text or len(text) > limit:
-            raise FieldError(f"must have 1 to {limit} characters: {_shown(text)}")
+            raise FieldError(f"must have 1 to {limit} characters: {shown(text)}")
         return text
 
     return read
@@ -69,7 +68,7 @@ def slug(value: Any) -> str:
     """Return a merchant code: ASCII letters, digits, hyphens, underscores."""
     text = identifier(50)(value)
     if not (text.isascii() and text.replace("-", "").replace("_", "").isalnum()):
-        raise FieldError(f"may have letters, digits, - and _ only: {_shown(text)}")
+        raise FieldError(f"may have letters, digits, - and _ only: {shown(text)}")
     return text
 
 
@@ -77,7 +76,7 @@ def words(limit: int) -> Callable[[Any], str]:
     """Return a reader of text that only people read: control characters become spaces, the rest is cut."""
 
     def read(value: Any) -> str:
-        visible = "".join(c if c.isprintable() else " " for c in _text(value))
+        visible = "".join(c if c.isprintable() else " " for c in text_of(value))
         return " ".join(visible.split())[:limit]
 
     return read
@@ -86,38 +85,38 @@ def words(limit: int) -> Callable[[Any], str]:
 def order_number(value: Any) -> str:
     """Return an order number as a customer will be able to ask for it; a leading ``#`` goes."""
     try:
-        return check_order_number(_text(value))
+        return check_order_number(text_of(value))
     except IntakeRefusedError:
-        raise FieldError(f"must be 1 to 64 printable ASCII characters: {_shown(value)}") from None
+        raise FieldError(f"must be 1 to 64 printable ASCII characters: {shown(value)}") from None
 
 
 def last4(value: Any) -> str:
     """Return the last four digits; a spreadsheet's lost leading zeros are put back."""
-    text = _text(value).strip()
+    text = text_of(value).strip()
     if not (text.isascii() and text.isdigit()) or len(text) > _LAST:
-        raise FieldError(f"must be at most four digits: {_shown(text)}")
+        raise FieldError(f"must be at most four digits: {shown(text)}")
     return text.zfill(_LAST)
 
 
 def email(value: Any) -> str:
     """Return an e-mail address in lower case."""
-    text = _text(value).strip().lower()
+    text = text_of(value).strip().lower()
     try:
         validate_email(text)
     except ValidationError:
-        raise FieldError(f"is no e-mail address: {_shown(text)}") from None
+        raise FieldError(f"is no e-mail address: {shown(text)}") from None
     if len(text) > MAX_EMAIL:
-        raise FieldError(f"is longer than {MAX_EMAIL} characters: {_shown(text)}")
+        raise FieldError(f"is longer than {MAX_EMAIL} characters: {shown(text)}")
     return text
 
 
 def currency(value: Any) -> str:
     """Return an ISO 4217 code in upper case."""
-    code = _text(value).strip().upper()
+    code = text_of(value).strip().upper()
     try:
         exponent(code)
     except UnknownCurrencyError:
-        raise FieldError(f"is no ISO 4217 currency: {_shown(value)}") from None
+        raise FieldError(f"is no ISO 4217 currency: {shown(value)}") from None
     return code
 
 
@@ -133,7 +132,7 @@ def times_seen(value: Any) -> int:
     """Return how often a feed listed a row: 1 to 1000."""
     count = whole_number(value)
     if not 1 <= count <= _MOST_SEEN:
-        raise FieldError(f"must be between 1 and {_MOST_SEEN}: {_shown(value)}")
+        raise FieldError(f"must be between 1 and {_MOST_SEEN}: {shown(value)}")
     return count
 
 
@@ -143,51 +142,23 @@ def whole_number(value: Any) -> int:
         text = value.strip()
         value = int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else value
     if type(value) is not int:
-        raise FieldError(f"must be a whole number without sign, point or exponent: {_shown(value)}")
+        raise FieldError(f"must be a whole number without sign, point or exponent: {shown(value)}")
     if not 0 <= value <= MAX_MINOR_UNITS:
-        raise FieldError(f"must be between 0 and {MAX_MINOR_UNITS}: {_shown(value)}")
+        raise FieldError(f"must be between 0 and {MAX_MINOR_UNITS}: {shown(value)}")
     return value
-
-
-def major_units(code: str) -> Callable[[Any], int]:
-    """Return a reader of a plain decimal in major units, exact: ``145.05`` USD is 14505, ``500`` JPY is 500."""
-
-    def read(value: Any) -> int:
-        text = _text(value).strip()
-        try:
-            amount = parse_major_units(text, code)
-        except ValueError:
-            raise FieldError(
-                f"must be a plain decimal such as 1234.50, with no more decimals than {code} has: {_shown(text)}"
-            ) from None
-        if not 0 <= amount <= MAX_MINOR_UNITS:
-            raise FieldError(f"must be between 0 and what can be stored: {_shown(text)}")
-        return amount
-
-    return read
 
 
 def moment(value: Any) -> datetime:
     """Return a time with its offset as UTC: ``2026-11-28T10:00:00Z``."""
     try:
-        found = datetime.fromisoformat(_text(value).strip())
+        found = datetime.fromisoformat(text_of(value).strip())
         if found.tzinfo is None:
-            raise FieldError(f"has no UTC offset: {_shown(value)}")
+            raise FieldError(f"has no UTC offset: {shown(value)}")
         return found.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         if isinstance(error, FieldError):
             raise
-        raise FieldError(f"must be a time such as 2026-11-28T10:00:00Z: {_shown(value)}") from None
-
-
-def stripe_moment(value: Any) -> datetime:
-    """Return a time of a column that says "(UTC)" in its name: ``2026-11-28 10:00:00`` or without seconds."""
-    for form in _STRIPE_TIMES:
-        try:
-            return datetime.strptime(_text(value).strip(), form).replace(tzinfo=UTC)
-        except ValueError:
-            continue
-    raise FieldError(f"must be a UTC time such as 2026-11-28 10:00:00: {_shown(value)}")
+        raise FieldError(f"must be a time such as 2026-11-28T10:00:00Z: {shown(value)}") from None
 
 
 def one_of(values: type[E]) -> Callable[[Any], E]:
@@ -195,19 +166,21 @@ def one_of(values: type[E]) -> Callable[[Any], E]:
 
     def read(value: Any) -> E:
         try:
-            return values(_text(value).strip().upper())
+            return values(text_of(value).strip().upper())
         except ValueError:
-            raise FieldError(f"must be one of {', '.join(values)}: {_shown(value)}") from None
+            raise FieldError(f"must be one of {', '.join(values)}: {shown(value)}") from None
 
     return read
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """Return a value that is text; a number is not."""
     if not isinstance(value, str) or isinstance(value, OddNumber):
-        raise FieldError(f"must be text in quotes: {_shown(value)}")
+        raise FieldError(f"must be text in quotes: {shown(value)}")
     return value
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return a value as a message shows it, cut if it is long."""
     text = str(value) if isinstance(value, OddNumber) else repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

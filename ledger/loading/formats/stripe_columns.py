@@ -4,18 +4,20 @@ The columns differ between accounts and years; these are the ones that exports h
 decimals in major units and times are UTC. Metadata columns are named ``<key> (metadata)``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Final
+from datetime import UTC, datetime
+from typing import Any, Final
 
-from ledger.loading.formats import fields
-from ledger.loading.formats.fields import FieldError, given
+from ledger.loading.formats.fields import FieldError, given, needed, shown, text_of, words
 from ledger.loading.formats.files import Table
 from ledger.loading.rows import Batch
+from ledger.money import MAX_MINOR_UNITS, parse_major_units
+from ledger.snapshot import EntryStatus
 
 CREATED: Final = ("created date (utc)", "created (utc)")
 _METADATA: Final = " (metadata)"
+_TIMES: Final = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M")
 
 
 def names(text: str) -> frozenset[str]:
@@ -48,6 +50,22 @@ REFUND_COLUMNS: Final = names(
     "|reason|receipt number|source transfer reversal|status|transfer reversal"
 )
 
+_CHARGE_STATUSES: Final = {
+    **dict.fromkeys(
+        ("paid", "succeeded", "refunded", "partial refund", "partially refunded"), EntryStatus.SUCCEEDED
+    ),
+    **dict.fromkeys(("uncaptured", "requires_capture"), EntryStatus.SUCCEEDED),
+    **dict.fromkeys(("pending", "processing"), EntryStatus.PENDING),
+    **dict.fromkeys(("failed", "blocked", "requires_payment_method", "requires_action"), EntryStatus.FAILED),
+    **dict.fromkeys(("canceled", "cancelled"), EntryStatus.CANCELED),
+}
+_DISPUTE_STATUSES: Final = {
+    **dict.fromkeys(("needs_response", "under_review"), EntryStatus.OPEN),
+    **dict.fromkeys(("warning_needs_response", "warning_under_review"), EntryStatus.OPEN),
+    **dict.fromkeys(("won", "warning_closed", "prevented"), EntryStatus.WON),
+    **dict.fromkeys(("lost", "charge_refunded"), EntryStatus.LOST),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class StripeOptions:
@@ -68,10 +86,56 @@ def note_unread(batch: Batch, table: Table, known: frozenset[str], used: str = "
             batch.note_unknown(name)
 
 
+def major_units(code: str) -> Callable[[Any], int]:
+    """Return a reader of a plain decimal in major units, exact: ``145.05`` USD is 14505, ``500`` JPY is 500."""
+
+    def read(value: Any) -> int:
+        text = text_of(value).strip()
+        try:
+            amount = parse_major_units(text, code)
+        except ValueError:
+            raise FieldError(
+                f"must be a plain decimal such as 1234.50, with no more decimals than {code} has: {shown(text)}"
+            ) from None
+        if not 0 <= amount <= MAX_MINOR_UNITS:
+            raise FieldError(f"must be between 0 and what can be stored: {shown(text)}")
+        return amount
+
+    return read
+
+
+def stripe_moment(value: Any) -> datetime:
+    """Return a time of a column that says "(UTC)" in its name: ``2026-11-28 10:00:00`` or without seconds."""
+    for form in _TIMES:
+        try:
+            return datetime.strptime(text_of(value).strip(), form).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+    raise FieldError(f"must be a UTC time such as 2026-11-28 10:00:00: {shown(value)}")
+
+
 def created_at(record: Mapping[str, str]) -> datetime:
     """Return when the object was created, whichever way this export names the column."""
     for name in CREATED:
-        found = given(record, name, fields.stripe_moment)
+        found = given(record, name, stripe_moment)
         if found is not None:
             return found
     raise FieldError(f"{CREATED[0]} is missing")
+
+
+def charge_status(record: Mapping[str, str]) -> EntryStatus:
+    """Return how far a charge got; whether it was captured is another column."""
+    text = needed(record, "status", words(60)).lower()
+    if text not in _CHARGE_STATUSES:
+        raise FieldError(f"status is not one of {', '.join(sorted(_CHARGE_STATUSES))}: {text!r}")
+    return _CHARGE_STATUSES[text]
+
+
+def dispute_status(record: Mapping[str, str]) -> EntryStatus | None:
+    """Return the state of a charge's dispute, or None if it has none (docs.stripe.com/api/disputes/object)."""
+    text = record.get("dispute status", "").lower()
+    if not text:
+        return None
+    if text not in _DISPUTE_STATUSES:
+        raise FieldError(f"dispute status is not one of {', '.join(sorted(_DISPUTE_STATUSES))}: {text!r}")
+    return _DISPUTE_STATUSES[text]

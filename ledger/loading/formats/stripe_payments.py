@@ -10,7 +10,16 @@ from typing import Final
 from ledger.loading.formats import fields
 from ledger.loading.formats.fields import FieldError, given, needed
 from ledger.loading.formats.files import Table
-from ledger.loading.formats.stripe_columns import PAYMENT_COLUMNS, StripeOptions, created_at, note_unread
+from ledger.loading.formats.stripe_columns import (
+    PAYMENT_COLUMNS,
+    StripeOptions,
+    charge_status,
+    created_at,
+    dispute_status,
+    major_units,
+    note_unread,
+    stripe_moment,
+)
 from ledger.loading.rows import (
     Batch,
     CustomerRow,
@@ -25,20 +34,6 @@ from ledger.snapshot import EntryKind, EntryStatus
 
 NEEDED_COLUMNS: Final = ("id", "amount", "currency", "captured", "status")
 LISTED: Final = 20
-_STATUS: Final = {
-    **dict.fromkeys(("paid", "succeeded", "refunded", "partial refund", "partially refunded"), "SUCCEEDED"),
-    **dict.fromkeys(("uncaptured", "requires_capture"), "SUCCEEDED"),
-    **dict.fromkeys(("pending", "processing"), "PENDING"),
-    **dict.fromkeys(("failed", "blocked", "requires_payment_method", "requires_action"), "FAILED"),
-    **dict.fromkeys(("canceled", "cancelled"), "CANCELED"),
-}
-_DISPUTE: Final = {
-    **dict.fromkeys(("needs_response", "under_review"), EntryStatus.OPEN),
-    **dict.fromkeys(("warning_needs_response", "warning_under_review"), EntryStatus.OPEN),
-    **dict.fromkeys(("won", "warning_closed", "prevented"), EntryStatus.WON),
-    **dict.fromkeys(("lost", "charge_refunded"), EntryStatus.LOST),
-}
-
 Record = Mapping[str, str]
 
 
@@ -70,7 +65,7 @@ class _Reader:
         if not record:
             raise FieldError("does not have as many cells as the first line")
         self._check_mode(record)
-        status = _status(record)
+        status = charge_status(record)
         if not record.get("id") and status is not EntryStatus.SUCCEEDED:
             self._never_charged += 1
             return
@@ -124,13 +119,6 @@ def read_payments(table: Table, options: StripeOptions) -> Batch:
     return reader.read(table)
 
 
-def _status(record: Record) -> EntryStatus:
-    text = needed(record, "status", fields.words(60)).lower()
-    if text not in _STATUS:
-        raise FieldError(f"status is not one of {', '.join(sorted(_STATUS))}: {text!r}")
-    return EntryStatus(_STATUS[text])
-
-
 def _captured(record: Record) -> bool:
     text = needed(record, "captured", fields.words(10)).lower()
     if text not in {"true", "false"}:
@@ -146,7 +134,7 @@ def _buyer(record: Record, where: str, merchant: str) -> CustomerRow | None:
 
 def _charge(record: Record, payment: PaymentRow, status: EntryStatus) -> EntryRow:
     code = needed(record, "currency", fields.currency)
-    amount = needed(record, "amount", fields.major_units(code))
+    amount = needed(record, "amount", major_units(code))
     if amount == 0:
         raise FieldError("amount must be more than zero")
     failed = status is EntryStatus.FAILED
@@ -166,12 +154,12 @@ def _charge(record: Record, payment: PaymentRow, status: EntryStatus) -> EntryRo
 
 
 def _refunded(record: Record, charge: EntryRow) -> RefundedTotalRow | EntryRow | None:
-    total = given(record, "amount refunded", fields.major_units(charge.currency)) or 0
+    total = given(record, "amount refunded", major_units(charge.currency)) or 0
     if total == 0:
         return None
     if total > charge.amount_minor_units:
         raise FieldError("amount refunded is more than amount")
-    at = given(record, "refunded date (utc)", fields.stripe_moment) or charge.occurred_at
+    at = given(record, "refunded date (utc)", stripe_moment) or charge.occurred_at
     if charge.kind is EntryKind.AUTHORISATION:
         return EntryRow(
             charge.where,
@@ -188,20 +176,18 @@ def _refunded(record: Record, charge: EntryRow) -> RefundedTotalRow | EntryRow |
 
 
 def _dispute(record: Record, charge: EntryRow) -> EntryRow | None:
-    text = record.get("dispute status", "").lower()
-    if not text:
+    status = dispute_status(record)
+    if status is None:
         return None
-    if text not in _DISPUTE:
-        raise FieldError(f"dispute status is not one of {', '.join(sorted(_DISPUTE))}: {text!r}")
-    amount = given(record, "disputed amount", fields.major_units(charge.currency))
+    amount = given(record, "disputed amount", major_units(charge.currency))
     return EntryRow(
         charge.where,
         merchant=charge.merchant,
         payment=charge.payment,
         reference=own_reference(EntryKind.DISPUTE, charge.payment),
         kind=EntryKind.DISPUTE,
-        status=_DISPUTE[text],
+        status=status,
         amount_minor_units=amount or charge.amount_minor_units,
         currency=charge.currency,
-        occurred_at=given(record, "dispute date (utc)", fields.stripe_moment) or charge.occurred_at,
+        occurred_at=given(record, "dispute date (utc)", stripe_moment) or charge.occurred_at,
     )

@@ -6,7 +6,13 @@ from typing import Final
 from ledger.loading.formats import fields
 from ledger.loading.formats.fields import FieldError, given, needed
 from ledger.loading.formats.files import Table
-from ledger.loading.formats.stripe_columns import REFUND_COLUMNS, StripeOptions, created_at, note_unread
+from ledger.loading.formats.stripe_columns import (
+    REFUND_COLUMNS,
+    StripeOptions,
+    created_at,
+    major_units,
+    note_unread,
+)
 from ledger.loading.rows import Batch, EntryRow, Problem
 from ledger.snapshot import EntryKind, EntryStatus
 
@@ -39,7 +45,7 @@ def _refund(record: Mapping[str, str], where: str, merchant: str) -> EntryRow:
     if not record:
         raise FieldError("does not have as many cells as the first line")
     code = needed(record, "currency", fields.currency)
-    amount = needed(record, "amount", fields.major_units(code))
+    amount = needed(record, "amount", major_units(code))
     if amount == 0:
         raise FieldError("amount must be more than zero")
     status = needed(record, "status", fields.words(60)).lower()
