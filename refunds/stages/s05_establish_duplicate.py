@@ -43,7 +43,7 @@ def establish_duplicate(
     if finding.finding is Finding.NO_DUPLICATE_FOUND:
         evidence.move_workflow(WorkflowState.NO_REFUND_DUE, why)
     elif finding.finding is Finding.REQUIRES_INVESTIGATION:
-        evidence.move_workflow(WorkflowState.MANUAL_REVIEW, why, next_attempt_at=None)
+        evidence.move_workflow(WorkflowState.MANUAL_REVIEW, why)
     return finding
 
 
@@ -55,7 +55,7 @@ def refuse_without_policy(*, evidence: Evidence, unusable: PolicyUnusable) -> No
         reason=unusable.reason_code,
         evidence={"candidates": list(unusable.candidates)},
     )
-    evidence.move_workflow(WorkflowState.MANUAL_REVIEW, why, next_attempt_at=None)
+    evidence.move_workflow(WorkflowState.MANUAL_REVIEW, why)
 
 
 def _columns(

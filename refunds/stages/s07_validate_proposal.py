@@ -50,7 +50,7 @@ def validate_proposal(*, evidence: Evidence, policy: ApplicablePolicy) -> None:
         evidence.move_workflow(WorkflowState.PROPOSAL_VALIDATED, why)
         return
     evidence.move_workflow(WorkflowState.PROPOSAL_REJECTED, why)
-    evidence.move_workflow(WorkflowState.MANUAL_REVIEW, why, next_attempt_at=None)
+    evidence.move_workflow(WorkflowState.MANUAL_REVIEW, why)
 
 
 def _keep(evidence: Evidence, policy: ApplicablePolicy, results: tuple[CheckResult, ...]) -> None:

@@ -86,7 +86,7 @@ def _queue(
         },
     )
     approval = request_approval(wanted, approvals_needed=needed, rule="", why=why, now=evidence.now)
-    evidence.move_workflow(WorkflowState.REQUIRES_HUMAN_APPROVAL, _about(why, approval), next_attempt_at=None)
+    evidence.move_workflow(WorkflowState.REQUIRES_HUMAN_APPROVAL, _about(why, approval))
 
 
 def decide_approval(

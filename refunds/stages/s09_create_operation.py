@@ -66,7 +66,7 @@ def create_operation(*, evidence: Evidence, policy: ApplicablePolicy) -> RefundO
     create_with_event(operation, why, now=evidence.now)
     consume(approval, why, now=evidence.now)
     evidence.operation = operation
-    evidence.move_workflow(WorkflowState.EXECUTING, why, next_attempt_at=None)
+    evidence.move_workflow(WorkflowState.EXECUTING, why)
     return operation
 
 

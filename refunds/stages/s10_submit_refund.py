@@ -187,7 +187,7 @@ def _cancel(evidence: Evidence, operation: RefundOperation, changed: str) -> Non
     why = Why(_ACTOR, STAGE, changed[:80], operation.policy_version)
     never_sent = all(cls is AnswerClass.NOT_EXECUTED for cls in _earlier_answers(operation.pk, ""))
     target = OperationState.CANCELLED if never_sent else OperationState.MANUAL_REVIEW
-    evidence.move_operation(target, why, next_attempt_at=None)
+    evidence.move_operation(target, why)
 
 
 def _wait(operation_id: str, now: datetime) -> None:

@@ -111,7 +111,7 @@ def _record(
             target, why, processor_reference=reference, checks_made=number, next_check_at=due
         )
     elif wait is None:
-        evidence.move_operation(OperationState.MANUAL_REVIEW, why, checks_made=number, next_check_at=None)
+        evidence.move_operation(OperationState.MANUAL_REVIEW, why, checks_made=number)
     else:
         operation.checks_made, operation.next_check_at = number, evidence.now + wait
         operation.save(update_fields=["checks_made", "next_check_at"])

@@ -26,6 +26,7 @@ from refunds.models import RefundOperation, RefundWorkflow
 from refunds.states import (
     ABANDONED_OPERATION_STATES,
     HUMAN_WORKFLOW_STATES,
+    SCANNED_OPERATION_STATES,
     TERMINAL_WORKFLOW_STATES,
     OperationState,
     WorkflowState,
@@ -37,6 +38,7 @@ MESSAGE_ON: dict[str, str] = {
     WorkflowState.NO_REFUND_DUE: "refund.not_due",
     WorkflowState.REJECTED: "refund.rejected",
 }
+_AT_REST = TERMINAL_WORKFLOW_STATES | HUMAN_WORKFLOW_STATES | {WorkflowState.EXECUTING}
 
 
 @dataclass
@@ -56,8 +58,10 @@ class Evidence:
             changes["person_required"] = True  # what was voided or inconclusive once is never automatic again
         if to is WorkflowState.EVIDENCE_PENDING:
             changes["next_attempt_at"] = self.now
+        if to in _AT_REST:
+            changes["next_attempt_at"] = None  # nothing here is the scanners' to advance
         if to in TERMINAL_WORKFLOW_STATES:
-            changes |= {"open_slot": None, "next_attempt_at": None}
+            changes["open_slot"] = None
         commit_transition(self.workflow, to, why, now=self.now, **changes)
         if leaving_people:
             close_cases(subject_id=self.workflow.pk, because=why.reason or to, now=self.now)
@@ -77,6 +81,8 @@ class Evidence:
         operation = self._operation()
         left = OperationState(operation.state)
         contradicted = left in ABANDONED_OPERATION_STATES
+        if to not in SCANNED_OPERATION_STATES:
+            changes |= {"next_attempt_at": None, "next_check_at": None}
         commit_transition(operation, to, why, now=self.now, **changes)
         if to is OperationState.COMPLETED:
             self._book_refund(operation)

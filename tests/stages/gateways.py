@@ -2,6 +2,8 @@
 
 from refunds.gateways.fake import FakeGateway
 from refunds.gateways.port import GatewayAnswer, LookupAnswer, ProviderStatus, RefundFact
+from refunds.stages.s10_submit_refund import submit_refund
+from tests.factories import NOW
 
 
 def booked(operation, status=ProviderStatus.SUCCEEDED, **changed):
@@ -80,3 +82,8 @@ def fake_gateway_for(operation):
         currency=operation.currency,
     )
     return gateway
+
+
+def submit(operation, gateway, *, now=NOW):
+    """Run stage 10 once, with a clock that stands still."""
+    return submit_refund(operation_id=operation.pk, gateway=gateway, clock=lambda: now)

@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from ledger.snapshot import EntryKind, LedgerSnapshot
-from ledger.sources.port import OrderMissingError, SourceFailureKind, SourceUnavailable
+from ledger.sources.port import OrderMissingError
 from refunds import pipeline
 from refunds.models import RefundWorkflow
 from refunds.stages import s04_retrieve_payments
@@ -16,20 +16,10 @@ from tests.factories import (
     make_policy,
     open_workflow,
 )
+from tests.stages.sources import DOWN, Source
 from tests.stages.trail import nothing_written, path
 
 pytestmark = pytest.mark.django_db
-DOWN = SourceUnavailable(kind=SourceFailureKind.TIMEOUT, detail="no answer", attempts=3)
-
-
-class Source:
-    """A ledger source that answers what it is told."""
-
-    def __init__(self, answer):
-        self.answer = answer
-
-    def read_order(self, **_scope):
-        return self.answer
 
 
 @pytest.fixture

@@ -17,16 +17,10 @@ from refunds.stages.s06_propose_action import ask_for_proposal, record_proposal
 from refunds.stages.s12_commit_evidence import evidence_transaction
 from refunds.states import WorkflowState
 from tests.factories import NOW, add_message, workflow_in_state
+from tests.stages.proposals import DOCUMENT, GOOD
 from tests.stages.trail import last_move, nothing_written, path
 
 pytestmark = pytest.mark.django_db
-DOCUMENT = {
-    "recommended_action": "issue_refund",
-    "reason_code": "verified_duplicate_charge",
-    "requires_human_review": False,
-    "customer_message": "Two charges were found for this order.",
-}
-GOOD = json.dumps(DOCUMENT)
 INCOMPLETE = json.dumps({"recommended_action": "issue_refund"})
 INVENTED = json.dumps(DOCUMENT | {"amount": 999999})
 

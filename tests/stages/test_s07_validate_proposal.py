@@ -21,7 +21,7 @@ from tests.factories import (
     workflow_in_state,
 )
 from tests.factories.commands import WHY
-from tests.stages.test_s06_propose_action import GOOD
+from tests.stages.proposals import GOOD
 from tests.stages.trail import last_move, nothing_written, path, trail
 
 pytestmark = pytest.mark.django_db

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from django.apps import apps
 
 from ledger.models import AuditOutbox
+from refunds.models import RefundOperation
 
 APPS = {"refunds", "approvals", "notifications", "policies", "ledger"}
 
@@ -47,6 +48,12 @@ def path(row):
 def last_move(row):
     """Return a row's newest event, checked as ``trail`` does."""
     return trail(row)[-1]
+
+
+def both(operation):
+    """Return an operation and its workflow as they are stored now."""
+    stored = RefundOperation.objects.select_related("workflow").get(pk=operation.pk)
+    return stored, stored.workflow
 
 
 @contextmanager

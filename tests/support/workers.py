@@ -43,7 +43,8 @@ class Worker:
 
     def _env(self, gateway_url: str, api_key: str) -> dict[str, str]:
         database = settings.DATABASES["default"]
-        url = f"postgresql://{database['USER']}@{database['HOST']}:{database['PORT']}/{database['NAME']}"
+        who = f"{database['USER']}:{database['PASSWORD']}"
+        url = f"postgresql://{who}@{database['HOST']}:{database['PORT']}/{database['NAME']}"
         return {
             **os.environ,
             "DATABASE_URL": url,

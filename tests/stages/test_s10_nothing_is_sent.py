@@ -1,0 +1,149 @@
+"""When stage 10 sends nothing: it waits, or it voids what was approved because a fact changed."""
+
+from datetime import timedelta
+
+import pgtrigger
+import pytest
+from django.db import connection
+
+from approvals.models import ApprovalRequest, ReviewCase
+from approvals.services import void
+from refunds.evidence.remaining import conservation_of
+from refunds.gateways.fake import Ordered
+from refunds.gateways.port import AnswerClass
+from refunds.models import RefundWorkflow
+from refunds.stages import s10_submit_refund
+from refunds.stages.s10_submit_refund import WAIT, NotBegun
+from refunds.states import OperationState
+from tests.factories import NOW, add_attempt, latest_approval, make_entry, operation_in_state
+from tests.factories.commands import WHY
+from tests.stages.gateways import ScriptedGateway, fake_gateway_for, submit
+from tests.stages.sources import DOWN, Source
+from tests.stages.trail import both, last_move, nothing_written, path
+
+pytestmark = pytest.mark.django_db
+_A, _O = AnswerClass, OperationState
+
+
+@pytest.mark.parametrize("state", [state for state in _O if state is not _O.CREATED])
+def test_only_an_executable_operation_is_sent(state):
+    operation = operation_in_state(state)
+    gateway = ScriptedGateway()
+    with nothing_written():
+        assert submit(operation, gateway) == NotBegun("NOT_EXECUTABLE")
+    assert gateway.submissions == []
+
+
+def test_while_another_refund_of_the_payment_is_under_way_it_waits():
+    first = operation_in_state(_O.SUBMITTED)
+    RefundWorkflow.objects.update(open_slot=None)
+    second = operation_in_state(_O.CREATED, order=first.workflow.order)
+    gateway = ScriptedGateway()
+    assert submit(second, gateway) == NotBegun("ANOTHER_SUBMITTED")
+    stored, workflow = both(second)
+    assert (path(stored), workflow.state) == (["CREATED"], "EXECUTING")
+    assert stored.next_attempt_at == NOW + WAIT
+    assert (gateway.submissions, stored.attempts.count()) == ([], 0)
+
+
+@pytest.mark.parametrize(("seconds", "reads"), [(900, False), (901, True)])
+def test_old_evidence_is_read_again_and_waits_while_the_source_is_down(
+    operation, monkeypatch, seconds, reads
+):
+    monkeypatch.setattr(s10_submit_refund, "ledger_source", lambda: Source(DOWN))
+    now = NOW + timedelta(seconds=seconds)
+    gateway = fake_gateway_for(operation)
+    outcome = submit(operation, gateway, now=now)
+    if not reads:
+        assert outcome is _A.ACCEPTED
+        return
+    assert outcome == NotBegun("SOURCE_UNAVAILABLE")
+    stored, _ = both(operation)
+    assert (path(stored), stored.next_attempt_at) == (["CREATED"], now + WAIT)
+    assert gateway.submissions == []
+
+
+def voided(operation):
+    void(approval_id=operation.approval_id, why=WHY, now=NOW)
+
+
+def disputed(operation):
+    make_entry(payment=operation.workflow.kept_payment, kind="DISPUTE", status="OPEN")
+
+
+def refunded_by_staff(operation):
+    make_entry(payment=operation.payment, kind="REFUND", amount_minor_units=1)
+
+
+def not_confirmed_lately(operation):
+    operation.workflow.order.payments.update(refreshed_at=NOW - timedelta(seconds=901))
+
+
+def policy_ended(operation):
+    with pgtrigger.ignore("policies.PolicyVersion:append_only"), connection.cursor() as cursor:
+        cursor.execute("UPDATE policy_versions SET effective_to = %s", [NOW])
+
+
+def expired(operation):
+    ApprovalRequest.objects.update(expires_at=NOW)
+
+
+def fingerprint_of_another_command(operation):
+    with pgtrigger.ignore("approvals.ApprovalRequest:command_is_fixed"):
+        ApprovalRequest.objects.update(request_fingerprint="0" * 64)
+
+
+def already_refunded(operation):
+    RefundWorkflow.objects.update(open_slot=None)
+    operation_in_state(_O.COMPLETED, order=operation.workflow.order)
+
+
+CHANGES = [
+    (voided, "APPROVAL_NOT_STANDING"),
+    pytest.param(expired, "APPROVAL_EXPIRED", marks=pytest.mark.failure("F106")),
+    pytest.param(fingerprint_of_another_command, "FINGERPRINT_CHANGED", marks=pytest.mark.failure("F016")),
+    (policy_ended, "POLICY_NOT_IN_FORCE"),
+    pytest.param(disputed, "FINDING_CHANGED:DISPUTE_OPEN", marks=pytest.mark.failure("F027")),
+    (refunded_by_staff, "FINDING_CHANGED:EARLIER_PARTIAL_REFUND"),
+    (not_confirmed_lately, "FINDING_CHANGED:STALE_SNAPSHOT"),
+    (already_refunded, "NOT_ENOUGH_REMAINING"),
+]
+
+
+@pytest.mark.parametrize(("change", "code"), CHANGES)
+def test_a_changed_fact_cancels_the_operation_and_voids_its_approval(operation, change, code):
+    change(operation)
+    gateway = ScriptedGateway()
+    assert submit(operation, gateway) == NotBegun(code)
+    stored, workflow = both(operation)
+    assert path(stored) == ["CREATED", "CANCELLED"]
+    assert (last_move(stored).stage, last_move(stored).reason) == ("SUBMIT_REFUND", code)
+    assert path(workflow)[-2:] == ["EXECUTING", "EVIDENCE_PENDING"]
+    assert (workflow.person_required, workflow.next_attempt_at) == (True, NOW)
+    assert path(ApprovalRequest.objects.get(pk=operation.approval_id))[-1] == "VOIDED"
+    assert (gateway.submissions, stored.attempts.count()) == ([], 0)
+
+
+@pytest.mark.failure("F016")
+@pytest.mark.parametrize(("change", "code"), CHANGES[2:5:2])
+def test_a_changed_fact_after_attempts_that_reached_nobody_cancels_it_as_well(operation, change, code):
+    gateway = fake_gateway_for(operation)
+    gateway.order(Ordered.NOT_EXECUTED)
+    submit(operation, gateway)
+    change(operation)
+    assert submit(operation, gateway, now=NOW + WAIT) == NotBegun(code)
+    assert path(operation)[-2:] == ["CREATED", "CANCELLED"]
+    assert len(gateway.submissions) == 1
+
+
+def test_a_changed_fact_after_an_attempt_that_may_have_executed_is_for_people(operation):
+    add_attempt(operation)
+    disputed(operation)
+    gateway = ScriptedGateway()
+    submit(operation, gateway)
+    stored, workflow = both(operation)
+    assert (path(stored)[-1], path(workflow)[-1]) == ("MANUAL_REVIEW", "MANUAL_REVIEW")
+    assert ReviewCase.objects.get(subject_id=workflow.pk, closed_at=None).kind == "FINANCE"
+    assert path(latest_approval(workflow))[-1] == "CONSUMED"
+    assert conservation_of(operation.payment_id).reserved == 4999
+    assert gateway.submissions == []

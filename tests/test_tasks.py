@@ -1,0 +1,301 @@
+"""Tasks: ids in, one call down, nudges out; a broker that is down costs time and nothing else."""
+
+import inspect
+from datetime import timedelta
+
+import pytest
+from celery import current_app
+from django.db import transaction
+from django.utils import timezone
+
+from config.celery import ASSISTANT, DEFAULT, MONEY, app
+from ledger.models import AuditOutbox, AuditPublication, Heartbeat
+from ledger.tracing import current_trace_id, start_trace
+from notifications.channels.email import EmailChannel
+from notifications.channels.fake import FakeChannel
+from notifications.channels.port import Delivery, DeliveryOutcome
+from notifications.models import Notification
+from refunds import tasks
+from refunds.gateways.fake import Ordered
+from refunds.models import RefundOperation, RefundOperationEvent, RefundWorkflow
+from refunds.nudges import DELIVER, advance, reconcile, submit
+from refunds.recovery import find_resumable_work
+from refunds.states import OperationState
+from tests.factories import make_duplicate_order, make_policy, open_workflow, operation_in_state
+from tests.stages.gateways import fake_gateway_for
+from tests.stages.trail import nothing_written, path
+
+pytestmark = pytest.mark.django_db
+TRACE = f"00-{'a' * 32}-{'b' * 16}-01"
+NAMES = {
+    "refunds.advance_workflow": ["workflow_id"],
+    "refunds.submit_operation": ["operation_id"],
+    "refunds.reconcile_operation": ["operation_id"],
+    "refunds.resume_workflows": [],
+    "refunds.recover_submitted": [],
+    "refunds.reconcile_unknown": [],
+    "refunds.retry_notifications": [],
+    "refunds.relay_audit_outbox": [],
+    "refunds.heartbeat": [],
+}
+
+
+@pytest.fixture
+def now():
+    """Tasks read the wall clock, so their rows are as old as the test."""
+    return timezone.now() - timedelta(seconds=1)
+
+
+@pytest.fixture
+def sent(monkeypatch):
+    """What was handed to the broker: (task, kwargs without the trace)."""
+    messages = []
+
+    def send_task(name, *, kwargs):
+        messages.append((name, {key: value for key, value in kwargs.items() if key != "traceparent"}))
+
+    monkeypatch.setattr(app, "send_task", send_task)
+    return messages
+
+
+@pytest.fixture
+def committed(django_capture_on_commit_callbacks):
+    """Run what waits for a commit once the block ends."""
+    return lambda: django_capture_on_commit_callbacks(execute=True)
+
+
+@pytest.fixture
+def operation(now, monkeypatch):
+    """An executable operation, and the gateway of this worker with its payment in the book."""
+    made = operation_in_state(OperationState.CREATED, now=now)
+    gateway = fake_gateway_for(made)
+    monkeypatch.setattr(tasks, "get_gateway", lambda: gateway)
+    return made, gateway
+
+
+def request(now):
+    order = make_duplicate_order(now=now).order
+    make_policy(merchant=order.merchant, effective_from=now - timedelta(days=60))
+    return open_workflow(order=order, now=now, next_attempt_at=now)
+
+
+# -- what a message may hold
+
+
+def test_every_task_takes_ids_and_the_trace_and_nothing_else():
+    ours = {name: task for name, task in current_app.tasks.items() if name.startswith("refunds.")}
+    assert set(ours) == set(NAMES)
+    for name, task in ours.items():
+        parameters = inspect.signature(task.run).parameters.values()
+        ids = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "traceparent"]
+        assert ids == NAMES[name]
+        assert [p.name for p in parameters if p.kind is p.VAR_KEYWORD] == ["_later"]
+
+
+def test_money_and_the_model_have_queues_of_their_own():
+    queues = {name: app.amqp.router.route({}, name)["queue"].name for name in NAMES}
+    assert queues["refunds.submit_operation"] == queues["refunds.reconcile_operation"] == MONEY == "money"
+    assert queues["refunds.advance_workflow"] == ASSISTANT == "assistant"
+    assert {queue for name, queue in queues.items() if not NAMES[name]} == {DEFAULT}
+
+
+def test_money_is_never_retried_by_the_broker():
+    assert app.tasks["refunds.submit_operation"].max_retries == 0
+    assert app.tasks["refunds.reconcile_operation"].max_retries == 0
+    assert app.conf.task_acks_late
+    assert not app.conf.task_publish_retry
+
+
+def test_every_scanner_stands_in_the_beat_table():
+    scheduled = {entry["task"] for entry in app.conf.beat_schedule.values()}
+    assert scheduled == {name for name, ids in NAMES.items() if not ids}
+
+
+# -- nudges
+
+
+@pytest.mark.failure("F055")
+def test_a_nudge_leaves_after_the_commit(sent, committed):
+    with committed() as waiting:
+        with transaction.atomic():
+            tasks.send_nudges([advance("wf_1"), submit("rfop_1"), reconcile("rfop_2"), DELIVER])
+        assert sent == []
+    assert len(waiting) == 4
+    assert sent == [
+        ("refunds.advance_workflow", {"workflow_id": "wf_1"}),
+        ("refunds.submit_operation", {"operation_id": "rfop_1"}),
+        ("refunds.reconcile_operation", {"operation_id": "rfop_2"}),
+        ("refunds.retry_notifications", {}),
+    ]
+
+
+@pytest.mark.failure("F055")
+def test_a_rolled_back_nudge_never_leaves(sent, committed):
+    with committed(), pytest.raises(ZeroDivisionError), transaction.atomic():
+        tasks.send_nudges([advance("wf_1")])
+        raise ZeroDivisionError
+    assert sent == []
+
+
+def test_a_nudge_carries_the_trace_of_the_one_who_sent_it(monkeypatch, committed):
+    kept = []
+    monkeypatch.setattr(app, "send_task", lambda _name, *, kwargs: kept.append(kwargs["traceparent"]))
+    trace_id = start_trace()
+    with committed():
+        tasks.send_nudges([DELIVER])
+    assert kept[0].split("-")[1] == trace_id
+
+
+@pytest.fixture
+def broker_down():
+    """Point the app at an address where nobody listens, with no connection kept from before."""
+    url = app.conf.broker_url
+    app.pool.force_close_all()
+    app.conf.broker_url = "redis://127.0.0.1:1"
+    app._pool = app.amqp._producer_pool = None
+    yield
+    app.conf.broker_url = url
+    app._pool = app.amqp._producer_pool = None
+
+
+class Warnings(list):
+    def warning(self, event, **fields):
+        self.append((event, fields))
+
+
+def test_a_broker_that_is_down_fails_nothing_and_the_scanner_finds_the_work(
+    broker_down, now, committed, monkeypatch
+):
+    workflow, warned = request(now), Warnings()
+    monkeypatch.setattr(tasks, "logger", warned)
+    with committed():
+        tasks.send_nudges([advance(workflow.pk)])
+    assert warned == [("nudge.lost", {"task": "advance_workflow"})]
+    assert find_resumable_work(now=now) == (advance(workflow.pk),)
+
+
+# -- one call down
+
+
+def test_advancing_a_request_leads_to_its_submission(now, sent, committed):
+    workflow = request(now)
+    with committed():
+        tasks.advance_workflow(workflow_id=workflow.pk, traceparent=TRACE)
+    created = RefundOperation.objects.get()
+    assert path(workflow)[-1] == "EXECUTING"
+    assert sent == [("refunds.submit_operation", {"operation_id": created.pk})]
+    assert RefundOperationEvent.objects.get().trace_id == current_trace_id() == "a" * 32
+
+
+def test_submitting_an_operation_leads_to_its_message(operation, sent, committed):
+    made, gateway = operation
+    with committed():
+        tasks.submit_operation(operation_id=made.pk)
+    assert path(made)[-1] == "COMPLETED"
+    assert len(gateway.submissions) == 1
+    assert sent == [("refunds.retry_notifications", {})]
+
+
+def test_a_lost_answer_leads_to_a_look_and_the_look_to_the_end(operation, sent, committed):
+    made, gateway = operation
+    gateway.order(Ordered.BOOK_THEN_LOSE)
+    with committed():
+        tasks.submit_operation(operation_id=made.pk)
+    assert sent == [("refunds.reconcile_operation", {"operation_id": made.pk})]
+    with committed():
+        tasks.reconcile_operation(operation_id=made.pk)
+    assert path(made) == ["CREATED", "SUBMITTED", "STATUS_UNKNOWN", "COMPLETED"]
+    assert (len(gateway.submissions), len(gateway.refunds(made.payment_reference))) == (1, 1)
+
+
+@pytest.mark.failure("F062")
+def test_a_message_of_a_newer_release_is_understood(operation, sent, committed):
+    made, _ = operation
+    with committed():
+        tasks.submit_operation(operation_id=made.pk, traceparent="not a trace", priority="high")
+        tasks.heartbeat(reason="deploy")
+    assert path(made)[-1] == "COMPLETED"
+
+
+@pytest.mark.failure("F062")
+def test_a_message_of_an_unknown_shape_loses_nothing(operation, sent, committed):
+    made, gateway = operation
+    with nothing_written(), pytest.raises(TypeError):
+        tasks.submit_operation(refund=made.pk)
+    RefundOperation.objects.update(next_attempt_at=timezone.now())
+    with committed():
+        tasks.resume_workflows()
+    assert sent == [("refunds.submit_operation", {"operation_id": made.pk})]
+    assert gateway.submissions == []
+
+
+def test_twenty_equal_messages_are_one_submission(operation, sent, committed):
+    made, gateway = operation
+    with committed():
+        for _ in range(20):
+            tasks.submit_operation(operation_id=made.pk)
+    assert (path(made)[-1], len(gateway.submissions), made.attempts.count()) == ("COMPLETED", 1, 1)
+
+
+# -- scanners
+
+
+@pytest.mark.parametrize(
+    ("name", "state", "task"),
+    [
+        ("resume_workflows", OperationState.CREATED, "submit_operation"),
+        ("recover_submitted", OperationState.SUBMITTED, "reconcile_operation"),
+        ("reconcile_unknown", OperationState.STATUS_UNKNOWN, "reconcile_operation"),
+        ("reconcile_unknown", OperationState.PROVIDER_PENDING, "reconcile_operation"),
+    ],
+)
+def test_a_scan_sends_what_it_found_and_leaves_a_sign_of_life(now, sent, committed, name, state, task):
+    found = operation_in_state(state, now=now)
+    RefundOperation.objects.update(next_attempt_at=now, next_check_at=now)
+    with committed():
+        getattr(tasks, name)()
+    assert sent == [(f"refunds.{task}", {"operation_id": found.pk})]
+    beat = Heartbeat.objects.get(pk=name)
+    assert beat.summary == {"found": 1}
+    assert beat.beat_at >= now
+
+
+@pytest.mark.parametrize("name", ["resume_workflows", "recover_submitted", "reconcile_unknown", "heartbeat"])
+def test_without_work_a_sign_of_life_is_all_there_is(sent, committed, name):
+    with committed():
+        getattr(tasks, name)()
+    assert sent == []
+    assert [row.name for row in Heartbeat.objects.all()] == ["beat" if name == "heartbeat" else name]
+
+
+@pytest.fixture
+def channel(monkeypatch):
+    """A mail server that refuses the first message for now and takes the others."""
+    channel = FakeChannel([Delivery(DeliveryOutcome.TRANSIENT, "SMTP_421")])
+    monkeypatch.setattr(EmailChannel, "from_settings", lambda: channel)
+    return channel
+
+
+@pytest.mark.failure("F121")
+def test_a_message_that_fails_does_not_stop_the_next(now, sent, committed, channel, monkeypatch):
+    monkeypatch.setattr(tasks, "MAIL_BATCH", 2)
+    for _ in range(3):
+        made = operation_in_state(OperationState.CREATED, now=now)
+        monkeypatch.setattr(tasks, "get_gateway", lambda made=made: fake_gateway_for(made))
+        tasks.submit_operation(operation_id=made.pk)
+    with committed():
+        tasks.retry_notifications()
+    assert len(channel.sent) == 3
+    assert Notification.objects.filter(delivered_at=None).count() == 1
+    assert set(RefundWorkflow.objects.values_list("state", flat=True)) == {"COMPLETED"}
+    assert Heartbeat.objects.get().summary == {"found": 3}
+
+
+def test_the_outbox_is_published_to_the_sink_of_the_settings(now, settings, tmp_path):
+    settings.AUDIT_SINK = f"file://{tmp_path}/audit.jsonl"
+    open_workflow(order=make_duplicate_order(now=now).order, now=now)
+    waiting = AuditOutbox.objects.count()
+    tasks.relay_audit_outbox()
+    assert AuditPublication.objects.count() == waiting == 1
+    assert len((tmp_path / "audit.jsonl").read_text().splitlines()) == waiting
+    assert Heartbeat.objects.get().summary == {"found": waiting}
