@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-import jsonschema
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
 
 _LIMITS: Final = {
     "type": "object",
@@ -39,6 +40,7 @@ RULES_SCHEMA: Final[dict[str, Any]] = {
         "review_within_business_days": {"type": "integer", "minimum": 1},
     },
 }
+_VALIDATOR: Final = Draft202012Validator(RULES_SCHEMA)
 
 
 class PolicyRulesError(ValueError):
@@ -70,11 +72,10 @@ class PolicyRules:
 
 
 def parse_rules(document: Any) -> PolicyRules:
-    """Return the typed rules of a policy document, or raise ``PolicyRulesError`` naming the first defect."""
-    try:
-        jsonschema.validate(document, RULES_SCHEMA)
-    except jsonschema.ValidationError as error:
-        raise PolicyRulesError(error.message) from error
+    """Return the typed rules of a policy document, or raise ``PolicyRulesError`` naming its main defect."""
+    defect = best_match(_VALIDATOR.iter_errors(document))
+    if defect is not None:
+        raise PolicyRulesError(defect.message)
     return PolicyRules(
         auto_limit_minor_units=document["auto_limit_minor_units"],
         two_people_above_minor_units=document["two_people_above_minor_units"],

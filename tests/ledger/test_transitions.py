@@ -163,7 +163,7 @@ def test_an_illegal_jump_writes_nothing_and_is_kept_as_audit_evidence_only(opera
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("state", list(_O))
+@pytest.mark.parametrize("state", [_O.CREATED, _O.STATUS_UNKNOWN, _O.COMPLETED])
 def test_no_state_follows_itself(state):
     operation = operation_in_state(state)
     with nothing_written(), pytest.raises(TransitionRefusedError):

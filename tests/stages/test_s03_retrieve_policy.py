@@ -62,7 +62,8 @@ def test_attributes_of_rows_select_it(workflow, columns, applies):
 
 
 def test_an_order_paid_in_two_ways_has_no_method_to_select_by(workflow):
-    policy(workflow, payment_method="card")
+    for method in ("card", "sepa_debit"):
+        policy(workflow, payment_method=method)
     make_payment(order=workflow.order, method_type="sepa_debit")
     assert retrieve_policy(workflow=workflow, at=NOW) == PolicyUnusable("POLICY_MISSING", ())
 

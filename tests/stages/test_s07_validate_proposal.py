@@ -144,6 +144,7 @@ def test_a_draft_that_was_erased_before_it_was_judged_is_rejected():
     workflow = proposed()
     ErasableText.objects.update(body="", erased_at=NOW)
     assert failed(validate(workflow)) == ["SCHEMA"]
+    assert RuleResult.objects.get(rule="SCHEMA").inputs["reason"] == "EMPTY_MESSAGE"
     assert_rejected(workflow, "SCHEMA")
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from approvals.models import ApprovalRequest
 from approvals.services import void
+from ledger.models import LedgerEntry, Order
 from policies.models import PolicyVersion
 from refunds.evidence.policy import policy_of
 from refunds.evidence.remaining import conservation_of
@@ -97,6 +98,15 @@ def refunded_by_staff(workflow):
     make_entry(payment=workflow.refund_payment, kind="REFUND")
 
 
+def the_other_charge_was_the_later_one(workflow):
+    workflow.kept_payment.entries.update(occurred_at=NOW)
+
+
+def both_charges_were_of_another_amount(workflow):
+    LedgerEntry.objects.update(amount_minor_units=5000)
+    Order.objects.update(total_minor_units=5000)
+
+
 def not_confirmed_lately(workflow):
     workflow.order.payments.update(refreshed_at=NOW - timedelta(seconds=901))
 
@@ -130,6 +140,8 @@ def assert_voided(workflow, code, approval_state="VOIDED"):
         pytest.param(another_amount, "FINGERPRINT_CHANGED", marks=pytest.mark.failure("F111")),
         pytest.param(disputed, "FINDING_CHANGED:DISPUTE_OPEN", marks=pytest.mark.failure("F027")),
         (refunded_by_staff, "FINDING_CHANGED:ALREADY_REFUNDED"),
+        (the_other_charge_was_the_later_one, "FINDING_CHANGED:TWO_CAPTURES_OF_ONE_PURCHASE"),
+        (both_charges_were_of_another_amount, "FINDING_CHANGED:TWO_CAPTURES_OF_ONE_PURCHASE"),
         (not_confirmed_lately, "FINDING_CHANGED:STALE_SNAPSHOT"),
         (being_refunded_by_an_operation, "FINDING_CHANGED:OPEN_OPERATION"),
         (already_refunded_by_an_operation, "NOT_ENOUGH_REMAINING"),

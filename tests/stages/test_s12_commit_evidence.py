@@ -24,7 +24,7 @@ from tests.factories import (
 )
 from tests.factories.commands import WHY, create_operation
 from tests.stages.rebuilt import approve_again
-from tests.stages.trail import nothing_written, path, trail
+from tests.stages.trail import both, nothing_written, path, trail
 
 pytestmark = pytest.mark.django_db
 _W, _O = WorkflowState, OperationState
@@ -246,6 +246,25 @@ def test_an_end_frees_the_order_and_reopening_does_not_take_it_again(to):
         with evidence_transaction(workflow_id=workflow.pk, now=NOW) as evidence:
             evidence.move_workflow(state, WHY)
         assert RefundWorkflow.objects.get(pk=workflow.pk).open_slot is slot
+
+
+@pytest.mark.parametrize("to", [_W.EXECUTING, _W.MANUAL_REVIEW, _W.WITHDRAWN])
+def test_a_request_that_no_scanner_may_advance_is_not_due(to):
+    workflow = workflow_in_state(_W.APPROVED)
+    RefundWorkflow.objects.update(next_attempt_at=NOW)
+    with evidence_transaction(workflow_id=workflow.pk, now=NOW) as evidence:
+        evidence.move_workflow(to, WHY)
+    assert RefundWorkflow.objects.get().next_attempt_at is None
+
+
+@pytest.mark.parametrize("to", [_O.MANUAL_REVIEW, _O.FAILED, _O.COMPLETED])
+def test_an_operation_that_no_scanner_may_advance_is_not_due(to):
+    operation = operation_in_state(_O.STATUS_UNKNOWN)
+    RefundOperation.objects.update(next_attempt_at=NOW, next_check_at=NOW)
+    with opened(operation) as evidence:
+        evidence.move_operation(to, WHY, processor_reference="re_1")
+    stored, _ = both(operation)
+    assert (stored.next_attempt_at, stored.next_check_at) == (None, None)
 
 
 def test_every_operation_event_is_written_by_the_one_writer():
