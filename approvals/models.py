@@ -95,7 +95,20 @@ class ApprovalRequest(StatefulModel):
                     "approvals_needed",
                     "rule",
                     "policy_version",
+                    "valid_for_hours",
+                    "created_at",
                 ],
+            ),
+            pgtrigger.Trigger(
+                name="expiry_is_fixed",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Update,
+                condition=pgtrigger.Condition("OLD.expires_at IS DISTINCT FROM NEW.expires_at"),
+                func=f"""
+                    IF OLD.state = '{_S.PENDING}' AND NEW.state = '{_S.GRANTED}' THEN RETURN NEW; END IF;
+                    RAISE EXCEPTION 'approval % got its expiry when it was granted', OLD.id
+                        USING ERRCODE = 'integrity_constraint_violation';
+                """,
             ),
         ]
 
@@ -146,6 +159,13 @@ class ReviewCase(models.Model):
         indexes = [
             models.Index(
                 fields=["merchant", "opened_at"], condition=Q(closed_at__isnull=True), name="case_queue"
+            ),
+        ]
+        triggers = [
+            pgtrigger.Protect(name="never_deleted", operation=pgtrigger.Delete),
+            pgtrigger.ReadOnly(
+                name="case_is_fixed",
+                fields=["ticket", "merchant", "kind", "subject_id", "reason", "opened_at"],
             ),
         ]
 

@@ -15,7 +15,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 ASSISTANT = "assistant"  # speaks to the model; its workers have no gateway credentials
 MONEY = "money"  # speaks to the provider; its workers have no model credentials
-DEFAULT = "default"  # scans, mail and the audit relay
+MAIL = "mail"  # speaks to the mail server, which may hang: nothing else waits behind it
+DEFAULT = "default"  # scans and the audit relay: no network, so that recovery never waits
 
 app = Celery("refund_desk")
 
@@ -44,6 +45,7 @@ app.conf.update(
         "refunds.advance_workflow": {"queue": ASSISTANT},
         "refunds.submit_operation": {"queue": MONEY},
         "refunds.reconcile_operation": {"queue": MONEY},
+        "refunds.retry_notifications": {"queue": MAIL},
     },
     task_ignore_result=True,
     task_acks_late=True,
@@ -57,7 +59,7 @@ app.conf.update(
         "resume_workflows": _every(_RECOVERY, "resume_workflows"),
         "recover_submitted": _every(_RECOVERY, "recover_submitted"),
         "reconcile_unknown": _every(_RECOVERY, "reconcile_unknown"),
-        "retry_notifications": _every(_RECOVERY, "retry_notifications"),
+        "retry_notifications": _every(_RECOVERY, "retry_notifications", MAIL),
         "relay_audit_outbox": _every(_RECOVERY, "relay_audit_outbox"),
         "heartbeat": _every(min(60.0, 5 * _RECOVERY), "heartbeat"),
     },

@@ -22,7 +22,7 @@ def app_role_sql(role: str) -> str:
     for model in sorted(apps.get_models(), key=_table):
         if issubclass(model, AppendOnlyModel):
             statements.append(f"REVOKE UPDATE, DELETE ON {_table(model)} FROM {role};")
-        elif issubclass(model, StatefulModel):
+        elif issubclass(model, StatefulModel) or _table(model) in {"ledger_entries", "review_cases"}:
             statements.append(f"REVOKE DELETE ON {_table(model)} FROM {role};")
     return "\n".join(statements) + "\n"
 

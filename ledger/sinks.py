@@ -38,9 +38,18 @@ class FileSink:
         """Append one line per event."""
         lines = "".join(json.dumps(event, sort_keys=True, ensure_ascii=True) + "\n" for event in events)
         with self.path.open("a", encoding="ascii") as stream:
+            if self._ends_torn():
+                stream.write("\n")  # a line that a crash cut short must not swallow the next one
             stream.write(lines)
             stream.flush()
             os.fsync(stream.fileno())
+
+    def _ends_torn(self) -> bool:
+        with self.path.open("rb") as stream:
+            if stream.seek(0, os.SEEK_END) == 0:
+                return False
+            stream.seek(-1, os.SEEK_END)
+            return stream.read(1) != b"\n"
 
 
 def sink_for(url: str) -> AuditSink:

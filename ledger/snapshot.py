@@ -6,9 +6,12 @@ Amounts are minor units. A payment is one charge at the provider; its entries ar
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from ledger.canonical import canonical_sha256, plain_json
+
+# In the reference of an entry that stands for refunds which a source counts without naming them.
+UNNAMED_REFUND: Final = "#refunded:"
 
 
 class EntryKind(StrEnum):

@@ -154,19 +154,16 @@ REFUND_ENTRIES: Final = (
     Entry(
         key="REFUND_NOT_ACCEPTED",
         stage=Stage.REFUND,
-        heading="Our payment processor did not accept this refund.",
-        body=(
-            "No money has been returned for this request. "
-            "Our billing team is looking at {order}{under_ticket}."
-        ),
+        heading="This refund could not be made through our payment processor.",
+        body="It did not go out under this request. Our billing team is looking at {order}{under_ticket}.",
         next=_UPDATE,
         requires=_leads_alone("REJECTED", "MANUAL_REVIEW"),
     ),
     Entry(
         key="REFUND_NOT_ACCEPTED_CLOSED",
         stage=Stage.REFUND,
-        heading="Our payment processor did not accept this refund.",
-        body="No money has been returned for this request, and it is closed.",
+        heading="This refund could not be made through our payment processor.",
+        body="It did not go out under this request, and the request is closed.",
         next="If you still need help with {order}, ask us again here.",
         requires=_leads_alone("REJECTED", "REJECTED"),
         closed=True,

@@ -62,20 +62,25 @@ def open_request(
     return Opened(opened.workflow_id, opened.created, (advance(opened.workflow_id),))
 
 
-def advance_workflow(*, workflow_id: str, now: datetime) -> tuple[Nudge, ...]:
+def advance_workflow(*, workflow_id: str, clock: Callable[[], datetime]) -> tuple[Nudge, ...]:
     """Take a workflow as far as it goes without the provider: evidence, proposal, decision, operation."""
+    now = clock()
     workflow = RefundWorkflow.objects.get(pk=workflow_id)
     if workflow.state == _W.EVIDENCE_PENDING:
         _establish_evidence(workflow, now)
         workflow = RefundWorkflow.objects.get(pk=workflow_id)
     if workflow.state == _W.EVIDENCE_VERIFIED:
         outcome = ask_for_proposal(workflow=workflow)
-        with _locked(workflow, now) as evidence:
+        with _locked(workflow, clock) as evidence:
+            if not _same_command(evidence, workflow):
+                return (advance(workflow_id),)
             if evidence.workflow.state == _W.EVIDENCE_VERIFIED:
                 record_proposal(evidence=evidence, outcome=outcome)
             _decide(evidence)
     elif workflow.state in _DECISIONS:
-        with _locked(workflow, now) as evidence:
+        with _locked(workflow, clock) as evidence:
+            if not _same_command(evidence, workflow):
+                return (advance(workflow_id),)
             _decide(evidence)
     executable = RefundOperation.objects.filter(workflow_id=workflow_id, state=OperationState.CREATED)
     nudges = tuple(submit(pk) for pk in executable.values_list("pk", flat=True))
@@ -174,7 +179,12 @@ def _policy_id(evidence: Evidence) -> int:
     return evidence.workflow.policy_id
 
 
-def _locked(workflow: RefundWorkflow, now: datetime) -> AbstractContextManager[Evidence]:
+def _same_command(evidence: Evidence, read: RefundWorkflow) -> bool:
+    """Tell whether the workflow is still about what was read unlocked: its proposal and its locked payments."""
+    return evidence.workflow.command_number == read.command_number
+
+
+def _locked(workflow: RefundWorkflow, clock: Callable[[], datetime]) -> AbstractContextManager[Evidence]:
     """Open the transaction of a decision: both captures' payments are locked before the workflow."""
     payments = [pk for pk in (workflow.refund_payment_id, workflow.kept_payment_id) if pk is not None]
-    return evidence_transaction(workflow_id=workflow.pk, payment_ids=payments, now=now)
+    return evidence_transaction(workflow_id=workflow.pk, payment_ids=payments, now=clock(), clock=clock)

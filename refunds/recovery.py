@@ -1,12 +1,14 @@
 """Which rows are stuck, and the safe step that comes next.
 
-A scan claims a bounded batch of due ids in one short transaction (``SKIP LOCKED``), pushing each row's due time
-forward so that a stuck row starves nobody and two scanners never take the same row; the work itself then enters
-through ``refunds.pipeline`` like any other. Redis may be empty: everything is found here again.
+A scan claims a bounded batch of due ids in one short transaction (``SKIP LOCKED``), so that a stuck row starves
+nobody and two scanners never take the same row; the work itself then enters through ``refunds.pipeline`` like any
+other. A claim only keeps scanners away: whether work is due stands in the row's due time, and the work asks for it.
+Redis may be empty: everything is found here again.
 """
 
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db import models, transaction
 
 from refunds.models import RefundOperation, RefundWorkflow
@@ -14,7 +16,7 @@ from refunds.nudges import Nudge, advance, reconcile, submit
 from refunds.states import OperationState
 
 BATCH = 100
-CLAIM_FOR = timedelta(seconds=60)
+_LONGEST_LOOKUPS = 10  # answers that one reconciliation may wait for, retries and pages included
 
 
 def find_resumable_work(*, now: datetime, limit: int = BATCH) -> tuple[Nudge, ...]:
@@ -49,14 +51,21 @@ def _claim(
     now: datetime,
     limit: int,
 ) -> list[str]:
-    """Return up to ``limit`` due ids, oldest first, each claimed by moving its due time forward."""
+    """Return up to ``limit`` due ids, oldest first, each claimed for ``claim_period``."""
+    manager = model._default_manager  # noqa: SLF001 - Django's own name for it
+    free = models.Q(claimed_until__isnull=True) | models.Q(claimed_until__lte=now)
     with transaction.atomic():
         rows = (
-            model._default_manager.select_for_update(skip_locked=True, of=("self",), no_key=True)  # noqa: SLF001
-            .filter(condition, **{f"{column}__lte": now})
+            manager.select_for_update(skip_locked=True, of=("self",), no_key=True)
+            .filter(condition, free, **{f"{column}__lte": now})
             .order_by(column)
         )
         ids = list(rows.values_list("pk", flat=True)[:limit])
         if ids:
-            model._default_manager.filter(pk__in=ids).update(**{column: now + CLAIM_FOR})  # noqa: SLF001
+            manager.filter(pk__in=ids).update(claimed_until=now + claim_period())
     return ids
+
+
+def claim_period() -> timedelta:
+    """Return how long a claim keeps scanners away: longer than the slowest look-up at the provider."""
+    return timedelta(seconds=max(60.0, _LONGEST_LOOKUPS * settings.GATEWAY_TIMEOUT_SECONDS))

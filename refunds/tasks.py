@@ -4,6 +4,7 @@ A task is a nudge: losing it, or running it twenty times, changes nothing but ti
 by Celery; only stage 11 may lead to another submission. ``**_later`` lets an older worker take a newer message.
 """
 
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -23,7 +24,7 @@ from refunds.nudges import Nudge
 from refunds.stages.s13_notify_customer import notify_customer
 
 logger = structlog.get_logger("tasks")
-MAIL_BATCH, MAIL_BATCHES = 20, 5
+MAIL_BATCH, MAIL_SECONDS = 5, 20.0  # a mail server that never answers must not hold its worker for long
 
 
 def send_nudges(nudges: Iterable[Nudge]) -> None:
@@ -44,7 +45,7 @@ def _send(nudge: Nudge, carried: str) -> None:
 def advance_workflow(*, workflow_id: str, traceparent: str = "", **_later: Any) -> None:
     """Take one workflow on (stages 3 to 9)."""
     start_trace(traceparent)
-    send_nudges(pipeline.advance_workflow(workflow_id=workflow_id, now=now_utc()))
+    send_nudges(pipeline.advance_workflow(workflow_id=workflow_id, clock=now_utc))
 
 
 @shared_task(name="refunds.submit_operation", max_retries=0)
@@ -85,8 +86,8 @@ def reconcile_unknown(**_later: Any) -> None:
 @shared_task(name="refunds.retry_notifications")
 def retry_notifications(**_later: Any) -> None:
     """Deliver the messages that are due (stage 13); one that fails does not stop the next."""
-    found = 0
-    for _batch in range(MAIL_BATCHES):
+    found, ends_at = 0, time.monotonic() + MAIL_SECONDS
+    while time.monotonic() < ends_at:
         claimed = claim_due_notifications(now=now_utc(), limit=MAIL_BATCH)
         for notification_id in claimed:
             notify_customer(notification_id=notification_id, now=now_utc())

@@ -1,5 +1,6 @@
 """Facts that other systems own and this one reads: merchants, customers, orders, payments, entries."""
 
+import pgtrigger
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -133,6 +134,20 @@ class LedgerEntry(models.Model):
                 fields=["merchant", "account", "processor_reference"], name="entry_reference_once"
             ),
             models.CheckConstraint(condition=Q(amount_minor_units__gt=0), name="entry_amount_positive"),
+        ]
+        triggers = [
+            pgtrigger.Protect(name="never_deleted", operation=pgtrigger.Delete),
+            pgtrigger.ReadOnly(
+                name="amount_is_fixed",
+                fields=[
+                    "merchant",
+                    "payment",
+                    "account",
+                    "processor_reference",
+                    "amount_minor_units",
+                    "currency",
+                ],
+            ),
         ]
 
     def __str__(self) -> str:

@@ -64,6 +64,8 @@ def _reserving(leaving_out: str | None) -> QuerySet[RefundOperation]:
         merchant_id=OuterRef("merchant_id"),
         account=OuterRef("account"),
         processor_reference=OuterRef("processor_reference"),
+        payment_id=OuterRef("payment_id"),
+        amount_minor_units=OuterRef("amount_minor_units"),
     )
     standing = RefundOperation.objects.filter(~Exists(in_the_ledger), payment_id=OuterRef("pk")).exclude(
         state__in=ABANDONED_OPERATION_STATES

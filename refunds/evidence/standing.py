@@ -5,13 +5,15 @@ from datetime import datetime
 
 from approvals.models import ApprovalRequest
 from approvals.states import ApprovalState
-from ledger.duplicates import Finding
+from ledger.duplicates import Finding, ReasonCode
 from ledger.sources.port import SourceUnavailable
 from refunds.evidence.finding import finding_for
 from refunds.evidence.policy import ApplicablePolicy
 from refunds.evidence.remaining import conservation_of
 from refunds.evidence.source import local_source
 from refunds.models import RefundWorkflow
+
+STALE = "SNAPSHOT_STALE"  # nothing is known to have changed: the one answer that waits instead of voiding
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ def _ledger_changed(
         now=now,
     )
     if isinstance(snapshot, SourceUnavailable):
-        return "SOURCE_UNAVAILABLE"
+        return STALE
     finding = finding_for(
         snapshot=snapshot, policy=policy, now=now, leaving_out_operation=target.operation_id
     )
@@ -64,6 +66,8 @@ def _ledger_changed(
         and finding.refund_payment_id == target.payment_id
         and finding.amount_minor_units == target.amount_minor_units
     )
+    if finding.reason_code is ReasonCode.STALE_SNAPSHOT:
+        return STALE
     if not proven:
         return f"FINDING_CHANGED:{finding.reason_code}"
     remaining = conservation_of(target.payment_id, leaving_out_operation=target.operation_id).remaining

@@ -6,8 +6,9 @@ from functools import cache
 from django.conf import settings
 
 from refunds.gateways.contract import STRIPE_V1, ProviderContract, with_overrides
-from refunds.gateways.port import Gateway
+from refunds.gateways.port import Gateway, RefundCommand
 from refunds.gateways.stripe import StripeGateway
+from refunds.gateways.stripe_commands import refusal_before_sending
 
 _MARGIN = timedelta(seconds=5)
 
@@ -37,6 +38,22 @@ def get_gateway() -> Gateway:
         answer_timeout_seconds=settings.GATEWAY_TIMEOUT_SECONDS,
         contract=get_contract(),
     )
+
+
+def why_unsendable(
+    *, account: str, payment_reference: str, amount_minor_units: int, currency: str
+) -> str | None:
+    """Return why the provider could never be sent this refund (a code), or None; nothing is sent to find out."""
+    command = RefundCommand(
+        operation_id="rfop_unsent",
+        idempotency_key="refund:rfop_unsent",
+        account=account,
+        payment_reference=payment_reference,
+        amount_minor_units=amount_minor_units,
+        currency=currency,
+        reason_code="DUPLICATE_CHARGE",
+    )
+    return refusal_before_sending(command, get_contract())
 
 
 def response_window() -> timedelta:

@@ -66,6 +66,9 @@ class RefundOperation(StatefulModel):
     next_attempt_at = models.DateTimeField(null=True, blank=True, help_text="When a submission may start.")
     next_check_at = models.DateTimeField(null=True, blank=True, help_text="When recovery looks at it next.")
     checks_made = models.PositiveIntegerField(default=0)
+    claimed_until = models.DateTimeField(
+        null=True, blank=True, help_text="Until when scanners leave it alone."
+    )
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
 
@@ -105,8 +108,23 @@ class RefundOperation(StatefulModel):
                     "reason_code",
                     "idempotency_key",
                     "request_fingerprint",
+                    "policy_version",
+                    "policy_id",
                     "created_at",
                 ],
+            ),
+            pgtrigger.Trigger(
+                name="reference_is_fixed",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Update,
+                condition=pgtrigger.Condition(
+                    "OLD.processor_reference IS NOT NULL"
+                    " AND OLD.processor_reference IS DISTINCT FROM NEW.processor_reference"
+                ),
+                func="""
+                    RAISE EXCEPTION 'operation % is the provider''s %, once known', OLD.id, OLD.processor_reference
+                        USING ERRCODE = 'integrity_constraint_violation';
+                """,
             ),
             pgtrigger.Trigger(
                 name="one_unresolved",

@@ -12,6 +12,10 @@ from refunds.states import WORKFLOW_TABLE, Origin, WorkflowState
 
 _S = WorkflowState
 _T = WORKFLOW_TABLE
+_ESTABLISHED = (
+    *("policy_id", "policy_version", "snapshot_sha256", "snapshot_taken_at", "finding", "reason_code"),
+    *("refund_payment_id", "kept_payment_id", "amount_minor_units", "currency", "command_number"),
+)
 
 
 class RefundWorkflowEvent(EventModel):
@@ -81,6 +85,9 @@ class RefundWorkflow(StatefulModel):
     next_attempt_at = models.DateTimeField(
         null=True, blank=True, help_text="When the scanner may advance it."
     )
+    claimed_until = models.DateTimeField(
+        null=True, blank=True, help_text="Until when scanners leave it alone."
+    )
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
 
@@ -102,6 +109,29 @@ class RefundWorkflow(StatefulModel):
             pgtrigger.ReadOnly(
                 name="identity_is_fixed",
                 fields=["reference", "origin", "merchant", "customer", "order", "created_at"],
+            ),
+            pgtrigger.Trigger(
+                name="person_stays_required",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Update,
+                condition=pgtrigger.Condition("OLD.person_required AND NOT NEW.person_required"),
+                func="""
+                    RAISE EXCEPTION 'workflow % needs a person from now on', OLD.id
+                        USING ERRCODE = 'integrity_constraint_violation';
+                """,
+            ),
+            pgtrigger.Trigger(
+                name="finding_is_fixed",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Update,
+                condition=pgtrigger.Condition(
+                    " OR ".join(f"OLD.{column} IS DISTINCT FROM NEW.{column}" for column in _ESTABLISHED)
+                ),
+                func=f"""
+                    IF NEW.state = '{_S.EVIDENCE_VERIFIED}' AND OLD.state <> NEW.state THEN RETURN NEW; END IF;
+                    RAISE EXCEPTION 'workflow % changes what is established only by establishing it', OLD.id
+                        USING ERRCODE = 'integrity_constraint_violation';
+                """,
             ),
         ]
 

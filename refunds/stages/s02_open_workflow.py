@@ -68,7 +68,8 @@ def _open(
         problem=problem or DUPLICATE_CHARGE,
         client_token=client_token,
         open_slot=f"{signed_in.customer_id}:{request.order_id}",
-        next_attempt_at=now + timedelta(seconds=settings.RECOVERY_INTERVAL_SECONDS),
+        next_attempt_at=now,
+        claimed_until=now + timedelta(seconds=settings.RECOVERY_INTERVAL_SECONDS),  # by its nudge
         created_at=now,
     )
     why = Why(

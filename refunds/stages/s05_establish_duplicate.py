@@ -5,12 +5,16 @@ Output: VERIFIED_DUPLICATE_CHARGE, NO_DUPLICATE_FOUND or REQUIRES_INVESTIGATION,
 Failure destination: nothing due -> NO_REFUND_DUE; not proven either way -> people investigate.
 """
 
+from dataclasses import replace
+
 from ledger.actors import Actor
 from ledger.duplicates import DuplicateFinding, Finding
 from ledger.snapshot import LedgerSnapshot
 from ledger.transitions import Why
 from refunds.evidence.finding import finding_for
+from refunds.evidence.instruction import build_instruction
 from refunds.evidence.policy import ApplicablePolicy, PolicyUnusable
+from refunds.gateways.registry import why_unsendable
 from refunds.stages.s12_commit_evidence import Evidence
 from refunds.states import WorkflowState
 
@@ -44,7 +48,20 @@ def establish_duplicate(
         evidence.move_workflow(WorkflowState.NO_REFUND_DUE, why)
     elif finding.finding is Finding.REQUIRES_INVESTIGATION:
         evidence.move_workflow(WorkflowState.MANUAL_REVIEW, why)
+    elif (unsendable := _why_unsendable(evidence)) is not None:
+        # Found before anybody approves it: the provider could not be asked for this refund at all.
+        evidence.move_workflow(WorkflowState.MANUAL_REVIEW, replace(why, reason=unsendable))
     return finding
+
+
+def _why_unsendable(evidence: Evidence) -> str | None:
+    instruction = build_instruction(evidence.workflow)
+    return why_unsendable(
+        account=instruction.account,
+        payment_reference=instruction.payment,
+        amount_minor_units=instruction.amount_minor_units,
+        currency=instruction.currency,
+    )
 
 
 def refuse_without_policy(*, evidence: Evidence, unusable: PolicyUnusable) -> None:

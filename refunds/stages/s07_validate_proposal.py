@@ -11,7 +11,7 @@ from ledger.models import Order
 from ledger.transitions import Why
 from refunds.evidence.policy import ApplicablePolicy
 from refunds.evidence.remaining import conservation_of
-from refunds.models import Proposal, RefundWorkflow, RuleResult
+from refunds.models import Proposal, RefundOperation, RefundWorkflow, RuleResult
 from refunds.proposers.check_results import CheckResult, ValidationFacts
 from refunds.proposers.schema import (
     Malformed,
@@ -23,7 +23,7 @@ from refunds.proposers.schema import (
 from refunds.proposers.strict_json import Defect
 from refunds.proposers.validation import Verdict, overall, run_checks
 from refunds.stages.s12_commit_evidence import Evidence
-from refunds.states import WorkflowState
+from refunds.states import OperationState, WorkflowState
 
 STAGE = "VALIDATE_PROPOSAL"
 GUARDRAIL = "guardrail_v1"
@@ -92,7 +92,11 @@ def _facts(
         ledger_currency=_ledger_currency(workflow),
         refundable_minor_units=money.remaining if money else 0,
         auto_limit_minor_units=policy.rules.auto_limit(workflow.currency),
-        person_required=workflow.person_required or _model_was_replaced(proposal, policy),
+        person_required=(
+            workflow.person_required
+            or _model_was_replaced(proposal, policy)
+            or _refund_failed_before(workflow)
+        ),
         allowed_references=(order.number, workflow.reference),
     )
 
@@ -111,6 +115,13 @@ def _parsed(proposal: Proposal) -> ParsedProposal | Malformed:
 def _model_was_replaced(proposal: Proposal, policy: ApplicablePolicy) -> bool:
     """The policy says whether a case may go on alone when no configured model proposed it."""
     return proposal.proposer == "deterministic" and not policy.rules.automatic_without_model
+
+
+def _refund_failed_before(workflow: RefundWorkflow) -> bool:
+    """Money that the provider took back once is never sent again without a person."""
+    return RefundOperation.objects.filter(
+        payment_id__in=[workflow.refund_payment_id, workflow.kept_payment_id], state=OperationState.FAILED
+    ).exists()
 
 
 def _ledger_currency(workflow: RefundWorkflow) -> str:

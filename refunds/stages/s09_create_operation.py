@@ -18,19 +18,21 @@ from ledger.ids import new_id
 from ledger.transitions import Why, create_with_event, lock_row
 from refunds.evidence.instruction import NoVerifiedTargetError, build_instruction
 from refunds.evidence.policy import ApplicablePolicy
-from refunds.evidence.standing import ApprovedTarget, what_changed
+from refunds.evidence.standing import STALE, ApprovedTarget, what_changed
 from refunds.fingerprints import RefundInstruction, idempotency_key, request_fingerprint
 from refunds.models import RefundOperation, RefundWorkflow
 from refunds.stages.s12_commit_evidence import Evidence
 from refunds.states import WorkflowState
 
 STAGE = "CREATE_OPERATION"
+WAIT = timedelta(seconds=30)
 _ACTOR = Actor.system(f"stage:{STAGE}")
 
 
 def create_operation(*, evidence: Evidence, policy: ApplicablePolicy) -> RefundOperation | None:
-    """Turn the approved command into an operation; None when the approval had to be voided instead.
+    """Turn the approved command into an operation.
 
+    None when the approval had to be voided instead, or when the facts are too old to tell: APPROVED then waits.
     The caller holds the locks of both payments, so that two workflows cannot both pass the checks here.
     """
     workflow = evidence.workflow
@@ -48,6 +50,10 @@ def create_operation(*, evidence: Evidence, policy: ApplicablePolicy) -> RefundO
         policy=policy,
         now=evidence.now,
     )
+    if problem == STALE:
+        workflow.next_attempt_at = evidence.now + WAIT
+        workflow.save(update_fields=["next_attempt_at"])
+        return None
     if problem is not None or approval is None:
         _void(evidence, approval, problem or "APPROVAL_NOT_STANDING", policy)
         return None
@@ -73,7 +79,7 @@ def create_operation(*, evidence: Evidence, policy: ApplicablePolicy) -> RefundO
 def _new_operation(
     evidence: Evidence, policy: ApplicablePolicy, approval: ApprovalRequest, instruction: RefundInstruction
 ) -> RefundOperation:
-    """Return the operation row, unsaved; a lost nudge is found again after one recovery interval."""
+    """Return the operation row, unsaved; its nudge may be lost, so scanners take over after one interval."""
     workflow, operation_id = evidence.workflow, new_id("rfop")
     return RefundOperation(
         id=operation_id,
@@ -90,7 +96,8 @@ def _new_operation(
         request_fingerprint=approval.request_fingerprint,
         policy_version=policy.label,
         policy_id=policy.version_id,
-        next_attempt_at=evidence.now + timedelta(seconds=settings.RECOVERY_INTERVAL_SECONDS),
+        next_attempt_at=evidence.now,
+        claimed_until=evidence.now + timedelta(seconds=settings.RECOVERY_INTERVAL_SECONDS),  # by its nudge
         created_at=evidence.now,
     )
 

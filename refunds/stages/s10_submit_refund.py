@@ -24,7 +24,7 @@ from ledger.tracing import current_trace_id
 from ledger.transitions import Why
 from refunds.evidence.policy import ApplicablePolicy, policy_of
 from refunds.evidence.source import ledger_source
-from refunds.evidence.standing import ApprovedTarget, what_changed
+from refunds.evidence.standing import STALE, ApprovedTarget, what_changed
 from refunds.gateways.port import AnswerClass, Gateway, GatewayAnswer, RefundCommand
 from refunds.gateways.registry import response_window
 from refunds.models import GatewayAttempt, GatewayResponse, RefundOperation
@@ -58,7 +58,7 @@ def submit_refund(
     """Submit a committed operation once; ``clock`` is read before the call and again after it."""
     if not refresh_evidence(operation_id=operation_id, now=clock()):
         return NotBegun("SOURCE_UNAVAILABLE")
-    begun = begin_attempt(operation_id=operation_id, gateway=gateway, now=clock())
+    begun = begin_attempt(operation_id=operation_id, gateway=gateway, clock=clock)
     if isinstance(begun, NotBegun):
         return begun
     answer = gateway.submit_refund(begun.command)
@@ -88,21 +88,29 @@ def refresh_evidence(*, operation_id: str, now: datetime) -> bool:
     return True
 
 
-def begin_attempt(*, operation_id: str, gateway: Gateway, now: datetime) -> Begun | NotBegun:
+def begin_attempt(*, operation_id: str, gateway: Gateway, clock: Callable[[], datetime]) -> Begun | NotBegun:
     """Beat A: check everything again under the locks, insert the attempt, move to SUBMITTED, commit."""
     found = RefundOperation.objects.select_related("workflow").get(pk=operation_id)
     payments = [pk for pk in (found.payment_id, found.workflow.kept_payment_id) if pk is not None]
     with evidence_transaction(
-        workflow_id=found.workflow_id, operation_id=operation_id, payment_ids=payments, now=now
+        workflow_id=found.workflow_id,
+        operation_id=operation_id,
+        payment_ids=payments,
+        now=clock(),
+        clock=clock,
     ) as evidence:
         operation = evidence.operation
         if operation is None or operation.state != OperationState.CREATED:
             return NotBegun("NOT_EXECUTABLE")
+        if operation.next_attempt_at is not None and operation.next_attempt_at > evidence.now:
+            return NotBegun("NOT_DUE")
         if _another_is_submitted(operation):
-            _wait(operation_id, now)
+            _wait(operation_id, evidence.now)
             return NotBegun("ANOTHER_SUBMITTED")
-        policy = policy_of(operation.policy_id)
-        changed = _changed(evidence, operation, policy)
+        changed = _changed(evidence, operation, policy_of(operation.policy_id))
+        if changed == STALE:
+            _wait(operation_id, evidence.now)
+            return NotBegun(changed)
         if changed is not None:
             _cancel(evidence, operation, changed)
             return NotBegun(changed)
@@ -112,23 +120,41 @@ def begin_attempt(*, operation_id: str, gateway: Gateway, now: datetime) -> Begu
 def record_answer(*, operation_id: str, attempt_id: str, answer: GatewayAnswer, now: datetime) -> None:
     """Beat C: keep what the call taught, and move the operation, unless something else moved it already."""
     found = RefundOperation.objects.only("workflow_id", "policy_id", "payment_id").get(pk=operation_id)
-    closes = policy_of(found.policy_id).rules.closes_on_gateway_rejection
+    policy = policy_of(found.policy_id)
     with evidence_transaction(
         workflow_id=found.workflow_id, operation_id=operation_id, payment_ids=[found.payment_id], now=now
     ) as evidence:
         operation = evidence.operation
         if operation is None:
             return
-        evidence.policy_closes_on_rejection = closes
+        evidence.policy_closes_on_rejection = policy.rules.closes_on_gateway_rejection
         _keep_response(attempt_id, answer, now)
         earlier = _earlier_answers(operation_id, attempt_id)
         target = state_after_answer(OperationState(operation.state), answer.answer_class, earlier=earlier)
         if target is not None:
-            evidence.move_operation(target, _why_answer(attempt_id, answer), **_changes(target, answer, now))
+            evidence.move_operation(
+                target, _why_answer(attempt_id, answer, policy), **_changes(target, answer, now)
+            )
 
 
-def _begin(evidence: Evidence, operation: RefundOperation, gateway: Gateway) -> Begun:
-    command = RefundCommand(
+def _begin(evidence: Evidence, operation: RefundOperation, gateway: Gateway) -> Begun | NotBegun:
+    command = _command(operation)
+    digest = gateway.request_body_sha256(command)
+    if operation.attempts.exclude(request_body_sha256=digest).exists():
+        # One key must never carry two bodies: the provider would refuse it, or worse, take it for a new refund.
+        why = Why(_ACTOR, STAGE, "REQUEST_BODY_CHANGED", operation.policy_version, {"body_sha256": digest})
+        evidence.move_operation(OperationState.MANUAL_REVIEW, why)
+        return NotBegun("REQUEST_BODY_CHANGED")
+    attempt = _new_attempt(evidence, operation, gateway, digest)
+    why = Why(_ACTOR, STAGE, "ATTEMPT_BEGUN", operation.policy_version, {"gateway_attempt_id": attempt.pk})
+    evidence.move_operation(
+        OperationState.SUBMITTED, why, next_attempt_at=None, next_check_at=evidence.now + response_window()
+    )
+    return Begun(attempt_id=attempt.pk, command=command)
+
+
+def _command(operation: RefundOperation) -> RefundCommand:
+    return RefundCommand(
         operation_id=operation.pk,
         idempotency_key=operation.idempotency_key,
         account=operation.account,
@@ -137,7 +163,12 @@ def _begin(evidence: Evidence, operation: RefundOperation, gateway: Gateway) -> 
         currency=operation.currency,
         reason_code=operation.reason_code,
     )
-    attempt = GatewayAttempt.objects.create(
+
+
+def _new_attempt(
+    evidence: Evidence, operation: RefundOperation, gateway: Gateway, digest: str
+) -> GatewayAttempt:
+    return GatewayAttempt.objects.create(
         id=new_id("gwat"),
         operation=operation,
         number=operation.attempts.count() + 1,
@@ -146,16 +177,11 @@ def _begin(evidence: Evidence, operation: RefundOperation, gateway: Gateway) -> 
         account=operation.account,
         idempotency_key=operation.idempotency_key,
         request_fingerprint=operation.request_fingerprint,
-        request_body_sha256=gateway.request_body_sha256(command),
+        request_body_sha256=digest,
         system_version=settings.SYSTEM_VERSION,
         trace_id=current_trace_id(),
         started_at=evidence.now,
     )
-    why = Why(_ACTOR, STAGE, "ATTEMPT_BEGUN", operation.policy_version, {"gateway_attempt_id": attempt.pk})
-    evidence.move_operation(
-        OperationState.SUBMITTED, why, next_attempt_at=None, next_check_at=evidence.now + response_window()
-    )
-    return Begun(attempt_id=attempt.pk, command=command)
 
 
 def _another_is_submitted(operation: RefundOperation) -> bool:
@@ -219,11 +245,12 @@ def _earlier_answers(operation_id: str, attempt_id: str) -> list[AnswerClass | N
     ]
 
 
-def _why_answer(attempt_id: str, answer: GatewayAnswer) -> Why:
+def _why_answer(attempt_id: str, answer: GatewayAnswer, policy: ApplicablePolicy) -> Why:
     return Why(
         actor=_ACTOR,
         stage=STAGE,
         reason=f"ANSWER_{answer.answer_class}",
+        policy_version=policy.label,
         evidence={
             "gateway_attempt_id": attempt_id,
             "answer_class": answer.answer_class,

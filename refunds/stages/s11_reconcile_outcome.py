@@ -8,6 +8,8 @@ is ever sent from here.
 
 from datetime import datetime, timedelta
 
+from django.db.models import Max
+
 from ledger.actors import Actor
 from ledger.transitions import Why
 from refunds.gateways.contract import ProviderContract
@@ -43,7 +45,7 @@ def reconcile_outcome(
 ) -> CheckVerdict | None:
     """Look the refund up, record the check, and move the operation by what it proves; None if not in doubt."""
     operation = RefundOperation.objects.get(pk=operation_id)
-    if operation.state not in _CHECKED:
+    if not _is_due(operation, now):
         return None
     lookups = _ask(operation, gateway)
     judgement = judge(
@@ -61,10 +63,17 @@ def reconcile_outcome(
         payment_ids=[operation.payment_id],
         now=now,
     ) as evidence:
-        if evidence.operation is None or evidence.operation.state not in _CHECKED:
-            return None
-        _record(evidence, evidence.operation, lookups, judgement, contract)
+        locked = evidence.operation
+        if locked is None or locked.checks_made != operation.checks_made or not _is_due(locked, now):
+            return None  # another worker recorded a check meanwhile; what this one saw is no newer
+        _record(evidence, locked, lookups, judgement, contract)
     return judgement.verdict
+
+
+def _is_due(operation: RefundOperation, now: datetime) -> bool:
+    """Tell whether a look-up is wanted now; a nudge that arrives twice must not use up the contract's checks."""
+    due = operation.next_check_at
+    return operation.state in _CHECKED and due is not None and due <= now
 
 
 def _ask(operation: RefundOperation, gateway: Gateway) -> tuple[LookupAnswer, ...]:
@@ -104,7 +113,7 @@ def _record(
         {"check": number, "processor_reference": reference, "explanation": list(judgement.explanation)},
     )
     target = state_after_check(OperationState(operation.state), judgement.verdict)
-    wait = _next_wait(contract, number, judgement)
+    wait = _next_wait(contract, operation, judgement)
     if target is not None:
         due = evidence.now + wait if target is OperationState.PROVIDER_PENDING and wait else None
         evidence.move_operation(
@@ -114,20 +123,31 @@ def _record(
         evidence.move_operation(OperationState.MANUAL_REVIEW, why, checks_made=number)
     else:
         operation.checks_made, operation.next_check_at = number, evidence.now + wait
-        operation.save(update_fields=["checks_made", "next_check_at"])
+        operation.claimed_until = None
+        operation.save(update_fields=["checks_made", "next_check_at", "claimed_until"])
 
 
-def _next_wait(contract: ProviderContract, checks_made: int, judgement: Judgement) -> timedelta | None:
+def _next_wait(
+    contract: ProviderContract, operation: RefundOperation, judgement: Judgement
+) -> timedelta | None:
     """Return the growing wait before the next check, or None when people must take over.
 
-    A refund that the provider itself calls pending is looked at for as long as it is pending.
+    A refund that the provider itself calls pending is looked at for as long as it is pending. Only checks in a row
+    that found nothing count: one failed look-up after days of "pending" is no reason to stop looking.
     """
     intervals = contract.reconciliation_intervals
     if judgement.contradictory:
         return None
     if judgement.verdict is CheckVerdict.CONFIRMED_PENDING:
-        return intervals[min(checks_made, len(intervals)) - 1]
-    return intervals[checks_made - 1] if checks_made <= len(intervals) else None
+        return intervals[min(operation.checks_made, len(intervals) - 1)]
+    inconclusive = operation.checks_made + 1 - _last_conclusive_check(operation)
+    return intervals[inconclusive - 1] if inconclusive <= len(intervals) else None
+
+
+def _last_conclusive_check(operation: RefundOperation) -> int:
+    """Return the number of the last earlier check that found the refund, or 0."""
+    found = operation.checks.filter(verdict=CheckVerdict.CONFIRMED_PENDING).aggregate(last=Max("number"))
+    return found["last"] or 0
 
 
 def _source(lookup: LookupAnswer) -> dict[str, object]:

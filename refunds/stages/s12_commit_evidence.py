@@ -6,7 +6,7 @@ transitions under them. The coupling of workflow and operation, the cases that p
 request and the message that a customer is owed follow from the transition here, so no caller can forget them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,10 +17,10 @@ from django.db import transaction
 from approvals.cases import close_cases, open_case
 from approvals.services import void
 from approvals.states import CaseKind
-from ledger.models import LedgerEntry, Payment
-from ledger.snapshot import EntryKind, EntryStatus
+from ledger.models import Payment
 from ledger.transitions import TransitionRefusedError, Why, commit_transition, lock_row, record_refusal
 from notifications.services import queue_notification
+from refunds.evidence.booking import book_refund
 from refunds.facts import stated_facts
 from refunds.models import RefundOperation, RefundWorkflow
 from refunds.states import (
@@ -62,7 +62,7 @@ class Evidence:
             changes["next_attempt_at"] = None  # nothing here is the scanners' to advance
         if to in TERMINAL_WORKFLOW_STATES:
             changes["open_slot"] = None
-        commit_transition(self.workflow, to, why, now=self.now, **changes)
+        commit_transition(self.workflow, to, why, now=self.now, **{"claimed_until": None, **changes})
         if leaving_people:
             close_cases(subject_id=self.workflow.pk, because=why.reason or to, now=self.now)
         if to in HUMAN_WORKFLOW_STATES:
@@ -83,9 +83,9 @@ class Evidence:
         contradicted = left in ABANDONED_OPERATION_STATES
         if to not in SCANNED_OPERATION_STATES:
             changes |= {"next_attempt_at": None, "next_check_at": None}
-        commit_transition(operation, to, why, now=self.now, **changes)
+        commit_transition(operation, to, why, now=self.now, **{"claimed_until": None, **changes})
         if to is OperationState.COMPLETED:
-            self._book_refund(operation)
+            book_refund(operation, why=why, now=self.now)
         workflow_state = WorkflowState(self.workflow.state)
         target = coupled_workflow_state(
             workflow_state,
@@ -98,23 +98,6 @@ class Evidence:
             self.move_workflow(target, why)
         if contradicted or to is OperationState.CANCELLED:
             void(approval_id=operation.approval_id, why=why, now=self.now)
-
-    def _book_refund(self, operation: RefundOperation) -> None:
-        """Write the refund's ledger entry, once per provider reference; a source may have brought it already."""
-        if operation.processor_reference is None:
-            raise RuntimeError(f"{operation.pk} cannot be complete without the provider's reference.")
-        entry = LedgerEntry(
-            merchant_id=operation.merchant_id,
-            payment_id=operation.payment_id,
-            account=operation.account,
-            processor_reference=operation.processor_reference,
-            kind=EntryKind.REFUND,
-            status=EntryStatus.SUCCEEDED,
-            amount_minor_units=operation.amount_minor_units,
-            currency=operation.currency,
-            occurred_at=self.now,
-        )
-        LedgerEntry.objects.bulk_create([entry], ignore_conflicts=True)
 
     def _sibling_stands(self, operation: RefundOperation) -> bool:
         if operation.state != OperationState.COMPLETED:
@@ -150,8 +133,11 @@ def evidence_transaction(
     now: datetime,
     operation_id: str | None = None,
     payment_ids: Sequence[int] = (),
+    clock: Callable[[], datetime] | None = None,
 ) -> Iterator[Evidence]:
     """Open the transaction, lock in order and yield the rows as they are now.
+
+    With ``clock`` the time is read again once the locks are held: waiting for them may outlast an approval.
 
     A refused transition rolls everything back, is kept as audit evidence, and is raised again.
     """
@@ -164,7 +150,8 @@ def evidence_transaction(
             )
             workflow = lock_row(RefundWorkflow, workflow_id)
             operation = lock_row(RefundOperation, operation_id) if operation_id else None
-            yield Evidence(workflow=workflow, operation=operation, now=now, payments=payments)
+            locked_at = clock() if clock is not None else now
+            yield Evidence(workflow=workflow, operation=operation, now=locked_at, payments=payments)
     except TransitionRefusedError as refused:
         with transaction.atomic():
             record_refusal(refused, now=now)

@@ -83,7 +83,7 @@ def test_every_append_only_and_state_table_has_its_triggers():
     for model in append_only_models():
         is_event = hasattr(model, "subject_field")
         assert counts.get(model._meta.db_table) == (3 if is_event else 1), model
-    expected = {"refund_workflows": 6, "refund_operations": 7, "approval_requests": 6}
+    expected = {"refund_workflows": 8, "refund_operations": 8, "approval_requests": 7}
     states = {m._meta.db_table for m in apps.get_models() if issubclass(m, StatefulModel)}
     assert states == set(expected)
     assert {table: counts[table] for table in states} == expected
@@ -157,6 +157,8 @@ def test_a_sequence_raised_without_a_transition_is_refused(finished):
         ("account", "'acct_other'"),
         ("workflow_id", "'wf_other'"),
         ("approval_id", "'apr_other'"),
+        ("policy_id", "policy_id + 1"),
+        ("policy_version", "'other'"),
     ],
 )
 def test_the_instruction_of_an_operation_never_changes(finished, column, value):
@@ -164,14 +166,18 @@ def test_the_instruction_of_an_operation_never_changes(finished, column, value):
 
 
 @pytest.mark.failure("F008")
-@pytest.mark.parametrize("table", ["refund_operations", "refund_workflows", "approval_requests"])
+@pytest.mark.parametrize(
+    "table", ["refund_operations", "refund_workflows", "approval_requests", "ledger_entries"]
+)
 def test_state_rows_cannot_be_deleted(finished, table):
     refused(f"DELETE FROM {table}", match="Cannot delete")
 
 
-@pytest.mark.parametrize("column", ["command", "request_fingerprint", "maker_id", "approvals_needed", "rule"])
+@pytest.mark.parametrize(
+    "column", ["command", "request_fingerprint", "maker_id", "approvals_needed", "rule", "valid_for_hours"]
+)
 def test_what_an_approval_is_about_never_changes(finished, column):
-    value = {"command": "'{}'", "approvals_needed": "7"}.get(column, "'other'")
+    value = {"command": "'{}'", "approvals_needed": "7", "valid_for_hours": "7"}.get(column, "'other'")
     refused(f"UPDATE approval_requests SET {column} = {value}", match="Cannot update")
 
 
@@ -206,10 +212,45 @@ def test_an_amount_that_is_not_positive_is_refused(amount):
             operation.pk, match="operation_amount_positive")  # fmt: skip
 
 
-def test_completed_without_a_processor_reference_is_refused(finished):
+def test_completed_without_a_processor_reference_is_refused():
+    operation = operation_in_state(OperationState.SUBMITTED)
     refused(
-        "UPDATE refund_operations SET processor_reference = NULL", match="operation_completed_has_reference"
+        "UPDATE refund_operations SET state = 'COMPLETED', state_sequence = state_sequence + 1 WHERE id = %s",
+        operation.pk,
+        match="operation_completed_has_reference",
     )
+
+
+@pytest.mark.failure("F106")
+def test_an_expiry_is_set_by_the_grant_and_never_later(finished):
+    refused(
+        "UPDATE approval_requests SET expires_at = now() + interval '9 years'", match="when it was granted"
+    )
+
+
+def test_a_known_reference_of_the_provider_never_changes(finished):
+    refused("UPDATE refund_operations SET processor_reference = 're_other'", match="once known")
+
+
+def test_a_person_that_is_required_stays_required():
+    workflow = workflow_in_state(WorkflowState.MANUAL_REVIEW)
+    sql("UPDATE refund_workflows SET person_required = true WHERE id = %s", workflow.pk)
+    refused("UPDATE refund_workflows SET person_required = false", match="needs a person")
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["amount_minor_units = 1", "refund_payment_id = kept_payment_id", "finding = 'X'", "policy_id = 9"],
+)
+def test_what_is_established_changes_only_by_establishing_it(finished, change):
+    refused(f"UPDATE refund_workflows SET {change}", match="only by establishing it")
+
+
+@pytest.mark.parametrize(
+    "change", ["amount_minor_units = 1", "currency = 'EUR'", "payment_id = payment_id + 1"]
+)
+def test_the_amount_of_a_ledger_entry_never_changes(finished, change):
+    refused(f"UPDATE ledger_entries SET {change}", match="Cannot update")
 
 
 def test_one_open_request_per_order():

@@ -78,7 +78,7 @@ class Desk:
 
     def run_one(self, nudge):
         if nudge.task == "advance_workflow":
-            return pipeline.advance_workflow(**nudge.kwargs, now=self.now)
+            return pipeline.advance_workflow(**nudge.kwargs, clock=self.clock)
         if nudge.task == "submit_operation":
             return pipeline.submit_operation(**nudge.kwargs, gateway=self.gateway, clock=self.clock)
         if nudge.task == "reconcile_operation":

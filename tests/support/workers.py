@@ -32,7 +32,7 @@ class Worker:
         if beat:
             command += ["--beat", "--schedule", str(log.with_suffix(".schedule"))]
         self._process = subprocess.Popen(
-            [*command, "--queues", "assistant,money,default", "--loglevel", "INFO", "--without-mingle",
+            [*command, "--queues", "assistant,money,mail,default", "--loglevel", "INFO", "--without-mingle",
              "--without-gossip", "--without-heartbeat"],
             cwd=_ROOT,
             env=self._env(gateway_url, api_key),

@@ -32,8 +32,10 @@ def demo_plan(desk: Desk) -> Plan:
                 "load", desk.gateway_env, "loading the demo's merchants, customers and orders", "load_demo"
             ),
             _web(desk),
-            _worker("money", "money,default", desk.gateway_env, concurrency=2),
+            _worker("money", "money", desk.gateway_env, concurrency=1),
             _worker("assistant", "assistant", desk.model_env, concurrency=1),
+            _worker("default", "default", desk.env, concurrency=1),
+            _worker("mail", "mail", desk.env, concurrency=1),
             _beat(desk),
         ),
         story=_story(desk),

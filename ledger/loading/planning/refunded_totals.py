@@ -11,9 +11,8 @@ from typing import Final
 from ledger.loading.planning.plan import Plan
 from ledger.loading.rows import EntryRow
 from ledger.models import LedgerEntry
-from ledger.snapshot import EntryKind, EntryStatus
+from ledger.snapshot import UNNAMED_REFUND, EntryKind, EntryStatus
 
-_MARK: Final = "#refunded:"
 _NOTHING_MOVED: Final = frozenset({EntryStatus.FAILED, EntryStatus.CANCELED})
 
 
@@ -32,7 +31,7 @@ def plan_refunded_totals(plan: Plan) -> None:
                 merchant=plan.stored.merchants[merchant],
                 payment=payment,
                 account=account,
-                processor_reference=f"{reference}{_MARK}{row.total_minor_units}",
+                processor_reference=f"{reference}{UNNAMED_REFUND}{row.total_minor_units}",
                 kind=EntryKind.REFUND,
                 status=EntryStatus.SUCCEEDED,
                 amount_minor_units=missing,
@@ -51,7 +50,7 @@ def plan_named_refunds(plan: Plan) -> None:
             named[entry.payment_id].append(row)
     for payment_id, rows in named.items():
         stored = [e for e in _refunds(plan, payment_id) if _counts(e)]
-        unnamed = [e for e in stored if _MARK in e.processor_reference]
+        unnamed = [e for e in stored if UNNAMED_REFUND in e.processor_reference]
         if not unnamed:
             continue
         fresh = {row.reference: row for row in rows}
