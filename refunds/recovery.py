@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import models, transaction
+from django.db.models.functions import Greatest
 
 from refunds.models import RefundOperation, RefundWorkflow
 from refunds.nudges import Nudge, advance, reconcile, submit
@@ -51,14 +52,17 @@ def _claim(
     now: datetime,
     limit: int,
 ) -> list[str]:
-    """Return up to ``limit`` due ids, oldest first, each claimed for ``claim_period``."""
+    """Return up to ``limit`` due ids, each claimed for ``claim_period``; the longest due or unclaimed come first.
+
+    A row whose claim ran out without effect queues up behind the others: however many are stuck, they starve nobody.
+    """
     manager = model._default_manager  # noqa: SLF001 - Django's own name for it
     free = models.Q(claimed_until__isnull=True) | models.Q(claimed_until__lte=now)
     with transaction.atomic():
         rows = (
             manager.select_for_update(skip_locked=True, of=("self",), no_key=True)
             .filter(condition, free, **{f"{column}__lte": now})
-            .order_by(column)
+            .order_by(Greatest(column, "claimed_until"))
         )
         ids = list(rows.values_list("pk", flat=True)[:limit])
         if ids:

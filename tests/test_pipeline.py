@@ -112,7 +112,7 @@ def test_without_any_nudge_the_scanners_do_all_of_it(desk, order):
 def test_a_nudge_for_a_request_that_people_own_or_that_ended_does_nothing(state):
     workflow = workflow_in_state(state)
     with nothing_written():
-        assert pipeline.advance_workflow(workflow_id=workflow.pk, now=NOW) == (DELIVER,)
+        assert pipeline.advance_workflow(workflow_id=workflow.pk, clock=lambda: NOW) == (DELIVER,)
 
 
 @pytest.mark.parametrize("reading", ["retrieve_policy", "retrieve_payments", "ask_for_proposal"])
@@ -125,7 +125,7 @@ def test_a_worker_that_another_one_overtakes_while_it_reads_or_asks_goes_on_from
     def overtaken(**facts):
         monkeypatch.undo()
         found = slow(**facts)
-        pipeline.advance_workflow(workflow_id=workflow_id, now=desk.now)
+        pipeline.advance_workflow(workflow_id=workflow_id, clock=desk.clock)
         return found
 
     monkeypatch.setattr(pipeline, reading, overtaken)

@@ -13,7 +13,7 @@ from refunds.models import RefundOperation, RefundWorkflow
 from refunds.nudges import advance, reconcile, submit
 from refunds.recovery import (
     BATCH,
-    CLAIM_FOR,
+    claim_period,
     find_overdue_submissions,
     find_resumable_work,
     find_unknown_outcomes,
@@ -51,15 +51,23 @@ def test_due_requests_are_found_the_longest_due_first():
     assert find_resumable_work(now=NOW) == advances(first, second)
 
 
-def test_a_claim_moves_the_due_time_and_nothing_else():
+def test_a_claim_keeps_scanners_away_for_a_while_and_changes_nothing_else():
     (workflow,) = requests(NOW)
     before = RefundWorkflow.objects.values().get()
     find_resumable_work(now=NOW)
-    assert RefundWorkflow.objects.values().get() == before | {"next_attempt_at": NOW + CLAIM_FOR}
+    until = NOW + claim_period()
+    assert RefundWorkflow.objects.values().get() == before | {"claimed_until": until}
     assert path(workflow) == ["EVIDENCE_PENDING"]
     with nothing_written():
-        assert find_resumable_work(now=NOW + CLAIM_FOR - timedelta(seconds=1)) == ()
-    assert find_resumable_work(now=NOW + CLAIM_FOR) == advances(workflow)
+        assert find_resumable_work(now=until - timedelta(seconds=1)) == ()
+    assert find_resumable_work(now=until) == advances(workflow)
+
+
+def test_a_claim_outlasts_the_slowest_look_up(settings):
+    settings.GATEWAY_TIMEOUT_SECONDS = 5
+    assert claim_period() == timedelta(seconds=60)
+    settings.GATEWAY_TIMEOUT_SECONDS = 30
+    assert claim_period() == timedelta(minutes=5)
 
 
 def test_each_scanner_finds_the_operations_whose_next_step_it_may_take():
@@ -82,7 +90,7 @@ def test_one_scan_is_bounded_and_the_next_one_goes_on():
 
 
 def test_one_stuck_row_starves_nobody():
-    """The first row comes back due after every claim, as one does whose work fails each time."""
+    """The first row stays due through every claim, as one does whose work fails each time."""
     stuck, *others = requests(EARLIER, *(NOW - timedelta(seconds=n) for n in (3, 2, 1)))
     now, found = NOW, []
     for _ in range(5):

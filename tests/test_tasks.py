@@ -8,7 +8,7 @@ from celery import current_app
 from django.db import transaction
 from django.utils import timezone
 
-from config.celery import ASSISTANT, DEFAULT, MONEY, app
+from config.celery import ASSISTANT, DEFAULT, MAIL, MONEY, app
 from ledger.models import AuditOutbox, AuditPublication, Heartbeat
 from ledger.tracing import current_trace_id, start_trace
 from notifications.channels.email import EmailChannel
@@ -92,11 +92,14 @@ def test_every_task_takes_ids_and_the_trace_and_nothing_else():
         assert [p.name for p in parameters if p.kind is p.VAR_KEYWORD] == ["_later"]
 
 
-def test_money_and_the_model_have_queues_of_their_own():
+def test_money_the_model_and_mail_have_queues_of_their_own():
     queues = {name: app.amqp.router.route({}, name)["queue"].name for name in NAMES}
     assert queues["refunds.submit_operation"] == queues["refunds.reconcile_operation"] == MONEY == "money"
     assert queues["refunds.advance_workflow"] == ASSISTANT == "assistant"
-    assert {queue for name, queue in queues.items() if not NAMES[name]} == {DEFAULT}
+    assert queues["refunds.retry_notifications"] == MAIL == "mail"
+    assert {q for name, q in queues.items() if not NAMES[name] and name != "refunds.retry_notifications"} == {
+        DEFAULT
+    }
 
 
 def test_money_is_never_retried_by_the_broker():

@@ -132,7 +132,7 @@ def test_the_provider_knows_every_charge_that_went_through():
     }
     assert charges["ch_demo_2845_2"]["captured"] is False
     assert charges["ch_demo_2848_2"]["disputed"] is True
-    assert charges["ch_demo_n3001_1"]["account"] == "acct_demo_nordlys"
+    assert charges["ch_demo_n3001_1"]["account"] == "acct_1DemoNordlys"
     assert charges["ch_demo_n3004_1"]["payment_method_fingerprint"] is None
     assert {"ch_demo_2861_1", "ch_demo_2861_2", "ch_demo_2867_2"}.isdisjoint(charges)
     entries = [
@@ -160,5 +160,5 @@ def test_the_provider_knows_the_refunds_that_were_made_before():
         ("re_demo_2856_1", "ch_demo_2856_1", 1000, "usd", "succeeded", ""),
         ("re_demo_2857_1", "ch_demo_2857_2", 5500, "usd", "succeeded", ""),
         ("re_demo_2864_1", "ch_demo_2864_2", 5200, "usd", "pending", ""),
-        ("re_demo_n3008_1", "ch_demo_n3008_1", 6000, "eur", "succeeded", "acct_demo_nordlys"),
+        ("re_demo_n3008_1", "ch_demo_n3008_1", 6000, "eur", "succeeded", "acct_1DemoNordlys"),
     ]

@@ -41,7 +41,8 @@ def test_a_request_is_durable_before_anything_else_happens(settings):
         False,
     )
     assert workflow.open_slot == f"{order.customer_id}:{order.pk}"
-    assert workflow.next_attempt_at == NOW + timedelta(seconds=settings.RECOVERY_INTERVAL_SECONDS)
+    assert workflow.next_attempt_at == NOW
+    assert workflow.claimed_until == NOW + timedelta(seconds=settings.RECOVERY_INTERVAL_SECONDS)
     assert path(workflow) == ["EVIDENCE_PENDING"]
     event = last_move(workflow)
     assert (event.stage, event.reason, event.at) == ("OPEN_WORKFLOW", "REQUESTED", NOW)

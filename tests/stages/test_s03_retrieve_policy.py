@@ -99,7 +99,7 @@ def test_none_or_several_or_an_unreadable_one_is_for_people_and_never_a_default(
     candidates = arrange(workflow)
     assert retrieve_policy(workflow=workflow, at=NOW) == PolicyUnusable(code, tuple(candidates))
 
-    assert pipeline.advance_workflow(workflow_id=workflow.pk, now=NOW) == (DELIVER,)
+    assert pipeline.advance_workflow(workflow_id=workflow.pk, clock=lambda: NOW) == (DELIVER,)
 
     assert path(workflow) == ["EVIDENCE_PENDING", "MANUAL_REVIEW"]
     event = last_move(workflow)

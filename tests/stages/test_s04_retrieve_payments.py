@@ -64,14 +64,14 @@ def test_a_source_that_cannot_be_read_leaves_the_request_waiting(workflow, monke
     with monkeypatch.context() as down:
         down.setattr(s04_retrieve_payments, "ledger_source", lambda: Source(DOWN))
         assert retrieve_payments(workflow=workflow, now=NOW) == DOWN
-        pipeline.advance_workflow(workflow_id=workflow.pk, now=NOW)
+        pipeline.advance_workflow(workflow_id=workflow.pk, clock=lambda: NOW)
 
     stored = RefundWorkflow.objects.get(pk=workflow.pk)
     assert path(stored) == ["EVIDENCE_PENDING"]
     assert (stored.finding, stored.snapshot, stored.person_required) == ("", None, False)
     assert stored.next_attempt_at == NOW + timedelta(seconds=30)
 
-    pipeline.advance_workflow(workflow_id=workflow.pk, now=NOW + timedelta(seconds=30))
+    pipeline.advance_workflow(workflow_id=workflow.pk, clock=lambda: NOW + timedelta(seconds=30))
     assert path(stored)[:2] == ["EVIDENCE_PENDING", "EVIDENCE_VERIFIED"]
 
 

@@ -142,6 +142,16 @@ def test_what_is_not_proven_either_way_is_for_people(arrange, code):
     assert not Notification.objects.exists()
 
 
+def test_a_refund_that_the_provider_cannot_be_sent_is_for_people_before_anybody_approves_it():
+    """The provider takes dinars in tens of their thousandth part only: 5.125 cannot be written."""
+    order = make_duplicate_order(amount_minor_units=5125, currency="KWD").order
+    _, workflow = establish(request_about(order))
+    assert workflow.finding == "VERIFIED_DUPLICATE_CHARGE"
+    assert path(workflow)[-2:] == ["EVIDENCE_VERIFIED", "MANUAL_REVIEW"]
+    assert last_move(workflow).reason == "AMOUNT_NOT_REPRESENTABLE"
+    assert ReviewCase.objects.get(subject_id=workflow.pk).reason == "AMOUNT_NOT_REPRESENTABLE"
+
+
 def test_what_people_own_is_no_work_for_the_scanner():
     _, workflow = establish(request_about(disputed()))
     assert workflow.next_attempt_at is None

@@ -8,16 +8,17 @@ from approvals.models import ApprovalRequest, ReviewCase
 from ledger.models import ErasableText, Order
 from policies.models import PolicyVersion
 from refunds.evidence.policy import policy_of
-from refunds.models import Proposal, RuleResult
+from refunds.models import Proposal, RefundWorkflow, RuleResult
 from refunds.proposers.check_results import CheckRule
 from refunds.stages.s07_validate_proposal import validate_proposal
 from refunds.stages.s12_commit_evidence import evidence_transaction
-from refunds.states import WorkflowState
+from refunds.states import OperationState, WorkflowState
 from tests.factories import (
     NOW,
     make_duplicate_order,
     make_entry,
     make_policy,
+    operation_in_state,
     workflow_in_state,
 )
 from tests.factories.commands import WHY
@@ -106,6 +107,14 @@ def test_the_models_own_wish_for_a_review_is_recorded_and_not_read(asked_for):
 def test_the_policy_says_whether_a_case_goes_on_without_a_model(allowed, asks):
     workflow = proposed(proposer="deterministic", rules={"automatic_without_model": allowed})
     assert asks_for_a_person(validate(workflow)) == asks
+
+
+@pytest.mark.failure("F022")
+def test_money_that_the_provider_took_back_is_not_sent_again_without_a_person():
+    failed_before = operation_in_state(OperationState.FAILED)
+    RefundWorkflow.objects.update(open_slot=None)
+    workflow = proposed(failed_before.workflow.order)
+    assert asks_for_a_person(validate(workflow)) == ["APPROVAL_THRESHOLD"]
 
 
 def assert_rejected(workflow, rule):

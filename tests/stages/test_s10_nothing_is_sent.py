@@ -9,9 +9,10 @@ from django.db import connection
 from approvals.models import ApprovalRequest, ReviewCase
 from approvals.services import void
 from refunds.evidence.remaining import conservation_of
-from refunds.gateways.fake import Ordered
+from refunds.evidence.standing import STALE
+from refunds.gateways.fake import FakeGateway, Ordered
 from refunds.gateways.port import AnswerClass
-from refunds.models import RefundWorkflow
+from refunds.models import RefundOperation, RefundWorkflow
 from refunds.stages import s10_submit_refund
 from refunds.stages.s10_submit_refund import WAIT, NotBegun
 from refunds.states import OperationState
@@ -63,6 +64,44 @@ def test_old_evidence_is_read_again_and_waits_while_the_source_is_down(
     assert gateway.submissions == []
 
 
+def test_facts_that_are_too_old_to_tell_void_nothing_and_wait(operation):
+    operation.workflow.order.payments.update(refreshed_at=NOW - timedelta(seconds=901))
+    gateway = ScriptedGateway()
+    assert submit(operation, gateway) == NotBegun(STALE)
+    stored, workflow = both(operation)
+    assert (path(stored), workflow.state, stored.next_attempt_at) == (["CREATED"], "EXECUTING", NOW + WAIT)
+    assert path(latest_approval(workflow))[-1] == "CONSUMED"
+    assert (gateway.submissions, stored.attempts.count()) == ([], 0)
+
+
+@pytest.mark.parametrize(("seconds", "sent"), [(-1, False), (0, True), (1, True)])
+def test_a_nudge_does_not_hurry_an_operation_that_waits(operation, seconds, sent):
+    RefundOperation.objects.update(next_attempt_at=NOW)
+    gateway = fake_gateway_for(operation)
+    outcome = submit(operation, gateway, now=NOW + timedelta(seconds=seconds))
+    assert outcome == (_A.ACCEPTED if sent else NotBegun("NOT_DUE"))
+    assert len(gateway.submissions) == int(sent)
+
+
+class AnotherBody(FakeGateway):
+    """An adapter that would write the same command in another way, as another version of it might."""
+
+    def request_body_sha256(self, _command):
+        return "f" * 64
+
+
+@pytest.mark.failure("F016")
+def test_one_key_never_carries_two_bodies(operation):
+    first, second = fake_gateway_for(operation), AnotherBody()
+    first.order(Ordered.NOT_EXECUTED)
+    submit(operation, first)
+    assert submit(operation, second, now=NOW + WAIT) == NotBegun("REQUEST_BODY_CHANGED")
+    stored, workflow = both(operation)
+    assert (path(stored)[-1], path(workflow)[-1]) == ("MANUAL_REVIEW", "MANUAL_REVIEW")
+    assert last_move(stored).evidence == {"body_sha256": "f" * 64}
+    assert (second.submissions, stored.attempts.count()) == ([], 1)
+
+
 def voided(operation):
     void(approval_id=operation.approval_id, why=WHY, now=NOW)
 
@@ -75,17 +114,14 @@ def refunded_by_staff(operation):
     make_entry(payment=operation.payment, kind="REFUND", amount_minor_units=1)
 
 
-def not_confirmed_lately(operation):
-    operation.workflow.order.payments.update(refreshed_at=NOW - timedelta(seconds=901))
-
-
 def policy_ended(operation):
     with pgtrigger.ignore("policies.PolicyVersion:append_only"), connection.cursor() as cursor:
         cursor.execute("UPDATE policy_versions SET effective_to = %s", [NOW])
 
 
 def expired(operation):
-    ApprovalRequest.objects.update(expires_at=NOW)
+    with pgtrigger.ignore("approvals.ApprovalRequest:expiry_is_fixed"):
+        ApprovalRequest.objects.update(expires_at=NOW)
 
 
 def fingerprint_of_another_command(operation):
@@ -105,8 +141,7 @@ CHANGES = [
     (policy_ended, "POLICY_NOT_IN_FORCE"),
     pytest.param(disputed, "FINDING_CHANGED:DISPUTE_OPEN", marks=pytest.mark.failure("F027")),
     (refunded_by_staff, "FINDING_CHANGED:EARLIER_PARTIAL_REFUND"),
-    (not_confirmed_lately, "FINDING_CHANGED:STALE_SNAPSHOT"),
-    (already_refunded, "NOT_ENOUGH_REMAINING"),
+    (already_refunded, "FINDING_CHANGED:OPEN_OPERATION"),
 ]
 
 

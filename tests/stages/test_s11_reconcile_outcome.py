@@ -24,7 +24,14 @@ _O, _S, _V = OperationState, ProviderStatus, CheckVerdict
 
 @pytest.fixture
 def unknown():
-    return operation_in_state(_O.STATUS_UNKNOWN)
+    return in_doubt(_O.STATUS_UNKNOWN)
+
+
+def in_doubt(state):
+    """Return an operation whose outcome is to be looked up now."""
+    operation = operation_in_state(state)
+    RefundOperation.objects.filter(pk=operation.pk).update(next_check_at=NOW)
+    return operation
 
 
 def look(operation, *lookups, now=NOW):
@@ -99,15 +106,20 @@ def test_a_refund_of_ours_that_waits_is_looked_at_again(unknown, status):
 
 @pytest.mark.failure("F024")
 def test_what_the_provider_calls_pending_is_looked_at_for_as_long_as_it_is():
-    operation = operation_in_state(_O.PROVIDER_PENDING)
+    operation = in_doubt(_O.PROVIDER_PENDING)
     RefundOperation.objects.update(processor_reference="re_1")
     pending = listed(booked(operation, _S.PENDING))
-    waits = []
+    now, waits = NOW, []
     for _ in range(len(INTERVALS) + 2):
-        look(operation, pending, pending)
-        waits.append(both(operation)[0].next_check_at - NOW)
+        look(operation, pending, pending, now=now)
+        waits.append(both(operation)[0].next_check_at - now)
+        now += waits[-1]
     assert waits == [*INTERVALS, INTERVALS[-1], INTERVALS[-1]]
-    look(operation, listed(booked(operation)), listed(booked(operation)))
+    unread = listed(complete=False)
+    assert look(operation, unread, unread, now=now) is _V.STILL_AMBIGUOUS
+    assert both(operation)[0].next_check_at == now + INTERVALS[0]
+    now += INTERVALS[0]
+    look(operation, listed(booked(operation)), listed(booked(operation)), now=now)
     assert path(operation)[-2:] == ["PROVIDER_PENDING", "COMPLETED"]
 
 
@@ -120,7 +132,7 @@ def test_a_refund_of_ours_that_failed_is_for_people_and_frees_the_amount(unknown
 
 
 def test_a_refund_whose_id_is_known_is_asked_for_by_both_ways():
-    operation = operation_in_state(_O.PROVIDER_PENDING)
+    operation = in_doubt(_O.PROVIDER_PENDING)
     RefundOperation.objects.update(processor_reference="re_1")
     gateway = ScriptedGateway(lookups=[listed(complete=False), listed(booked(operation))])
     reconcile_outcome(operation_id=operation.pk, gateway=gateway, contract=STRIPE_V1, now=NOW)
@@ -188,6 +200,26 @@ def test_only_a_missing_answer_is_lost_and_only_an_outcome_in_doubt_is_looked_up
             assert not lose_overdue_answer(operation_id=operation.pk, now=NOW + timedelta(days=1))
         if state not in {_O.STATUS_UNKNOWN, _O.PROVIDER_PENDING}:
             assert look(operation) is None
+
+
+@pytest.mark.failure("F053")
+def test_a_nudge_does_not_hurry_the_next_look(unknown):
+    look(unknown, listed())
+    with nothing_written():
+        assert look(unknown, now=NOW + INTERVALS[0] - timedelta(seconds=1)) is None
+    assert look(unknown, listed(), now=NOW + INTERVALS[0]) is _V.NOT_FOUND_YET
+
+
+@pytest.mark.failure("F077")
+def test_a_look_that_another_one_overtakes_is_dropped(unknown):
+    class Overtaken(ScriptedGateway):
+        def list_refunds(self, **question):
+            look(unknown, listed())
+            return super().list_refunds(**question)
+
+    gateway = Overtaken(lookups=[listed()])
+    assert reconcile_outcome(operation_id=unknown.pk, gateway=gateway, contract=STRIPE_V1, now=NOW) is None
+    assert both(unknown)[0].checks_made == ReconciliationCheck.objects.count() == 1
 
 
 @pytest.mark.failure("F077")
