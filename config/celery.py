@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import worker_process_init
+from celery.signals import celeryd_init, worker_process_init
 from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -17,6 +17,9 @@ ASSISTANT = "assistant"  # speaks to the model; its workers have no gateway cred
 MONEY = "money"  # speaks to the provider; its workers have no model credentials
 MAIL = "mail"  # speaks to the mail server, which may hang: nothing else waits behind it
 DEFAULT = "default"  # scans and the audit relay: no network, so that recovery never waits
+
+# A broker that hangs must not hold a page or a task for longer; a worker's own reads wait for work, on purpose.
+PUBLISHER_SOCKET_SECONDS, WORKER_SOCKET_SECONDS = 1, 10
 
 app = Celery("refund_desk")
 
@@ -36,8 +39,8 @@ app.conf.update(
         "visibility_timeout": 300,
         "unacked_restore_interval": 30,
         "unacked_restore_throttle": 1,
-        "socket_timeout": 10,
-        "socket_connect_timeout": 2,
+        "socket_timeout": PUBLISHER_SOCKET_SECONDS,
+        "socket_connect_timeout": PUBLISHER_SOCKET_SECONDS,
     },
     task_default_queue=DEFAULT,
     task_create_missing_queues=True,
@@ -65,6 +68,12 @@ app.conf.update(
     },
 )
 app.autodiscover_tasks(["refunds"])
+
+
+@celeryd_init.connect
+def _wait_longer_for_work(**_kwargs: Any) -> None:
+    """A worker asks the broker for work and waits for the answer, so its connections need a longer timeout."""
+    app.conf.broker_transport_options["socket_timeout"] = WORKER_SOCKET_SECONDS
 
 
 @worker_process_init.connect

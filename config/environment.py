@@ -20,6 +20,10 @@ class Environment(BaseSettings):
     SECRET_KEY: str = Field(min_length=50)
     ALLOWED_HOSTS: CommaSeparated = ()
     PUBLIC_URL: str = Field(default="http://127.0.0.1:8000", pattern=r"^https?://[^/\s]+$")
+    # How many proxies of this deployment append to X-Forwarded-For; 0 reads the address of the connection.
+    TRUSTED_PROXY_COUNT: int = Field(default=0, ge=0, le=10)
+    NEW_REQUESTS_PER_MINUTE: int = Field(default=30, ge=1, le=10_000)  # by one customer
+    API_TOKEN_DAYS: int = Field(default=90, ge=1, le=365)
     OPENAI_BASE_URL: str = ""
     OPENAI_API_KEY: str = ""
     ASSISTANT_MODELS: CommaSeparated = ()
@@ -48,6 +52,9 @@ class Environment(BaseSettings):
             raise ValueError("ASSISTANT_MODELS names a model, but OPENAI_BASE_URL is empty")
         if not self.DEMO_MODE and self.STRIPE_API_KEY and self.STRIPE_API_BASE.startswith("http://"):
             raise ValueError("STRIPE_API_BASE must be https outside DEMO_MODE")
+        if not self.DEMO_MODE and self.OPENAI_BASE_URL and not self.OPENAI_BASE_URL.startswith("https://"):
+            # A loopback address too: what listens there outside the demo is not known to be the simulator.
+            raise ValueError("OPENAI_BASE_URL must be https outside DEMO_MODE")
         if self.DEMO_BREAK and not self.DEMO_MODE:
             raise ValueError("DEMO_BREAK plants a fault and needs DEMO_MODE")
         return self

@@ -11,6 +11,7 @@ _SHARED: list[Processor] = [
     structlog.stdlib.add_logger_name,
     structlog.processors.TimeStamper(fmt="iso", utc=True, key="logged_at"),
 ]
+_CLIENTS_MISTAKES = ("DisallowedHost", "RequestDataTooBig", "TooManyFieldsSent", "TooManyFilesSent")
 
 
 def logging_config(log_format: str) -> dict[str, Any]:
@@ -39,9 +40,16 @@ def logging_config(log_format: str) -> dict[str, Any]:
                 "foreign_pre_chain": _SHARED,
             },
         },
+        "filters": {
+            "route_for_path": {"()": "config.request_log.RouteForPath"},
+            "one_line": {"()": "config.request_log.OneLine"},
+        },
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
         "root": {"handlers": ["stderr"], "level": "INFO"},
         "loggers": {
+            "django.request": {"filters": ["route_for_path"]},
+            "django.security.csrf": {"filters": ["route_for_path"]},
+            **{f"django.security.{mistake}": {"filters": ["one_line"]} for mistake in _CLIENTS_MISTAKES},
             "httpx2": {"level": "WARNING"},
             "stripe": {"level": "WARNING"},
             "openai": {"level": "WARNING"},

@@ -1,10 +1,13 @@
 """Django's settings: deployment facts only, read through ``config.environment``."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from csp.constants import NONE, SELF
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from config.environment import read_environment
 from config.logs import logging_config
@@ -48,6 +51,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "refunds.middleware.LivenessMiddleware",  # before any check of host or scheme
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -57,7 +61,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django_structlog.middlewares.RequestMiddleware",
+    "config.request_log.RequestLogMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -96,8 +100,10 @@ def _database(url: str) -> dict[str, Any]:
         "HOST": host,
         "PORT": str(parts.port or ""),
         "CONN_MAX_AGE": 0,  # the pool keeps connections
+        "CONN_HEALTH_CHECKS": True,  # the pool hands out no connection that a restart of the server broke
         "ATOMIC_REQUESTS": False,  # stages say what shares a transaction
-        "OPTIONS": options | {"pool": {"min_size": 0, "max_size": 20, "timeout": 10}},
+        # reconnect_timeout ends the pool's backing off, so that it notices within seconds that the server is back.
+        "OPTIONS": options | {"pool": {"min_size": 0, "max_size": 20, "timeout": 3, "reconnect_timeout": 2}},
     }
 
 
@@ -122,6 +128,9 @@ ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_ADAPTER = "refunds.customer.accounts.ClosedAccountAdapter"
 ACCOUNT_PREVENT_ENUMERATION = True
 ACCOUNT_LOGOUT_REDIRECT_URL = "/accounts/login/"
+ACCOUNT_EMAIL_SUBJECT_PREFIX = "Refund desk: "
+ALLAUTH_TRUSTED_PROXY_COUNT = env.TRUSTED_PROXY_COUNT
+NEW_REQUESTS_PER_MINUTE = env.NEW_REQUESTS_PER_MINUTE
 
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
@@ -165,7 +174,8 @@ CACHES = {
     "default": {
         "BACKEND": "config.cache.FailOpenRedisCache",
         "LOCATION": env.REDIS_URL,
-        "OPTIONS": {"socket_timeout": 1, "socket_connect_timeout": 1},
+        # A second try would only double the wait: what the cache cannot answer, it has forgotten.
+        "OPTIONS": {"socket_timeout": 1, "socket_connect_timeout": 1, "retry": Retry(NoBackoff(), 0)},
     },
 }
 
@@ -180,7 +190,7 @@ REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "refunds.api.problems.problem_response",
 }
-REST_KNOX = {"TOKEN_TTL": None, "AUTO_REFRESH": False}
+REST_KNOX = {"TOKEN_TTL": timedelta(days=env.API_TOKEN_DAYS), "AUTO_REFRESH": False}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Refund desk",
     "VERSION": "1",

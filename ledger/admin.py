@@ -4,9 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin
+from django.contrib.admin.views.main import ERROR_FLAG
 from django.core.exceptions import PermissionDenied
+from django.db import DataError
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
 
@@ -32,6 +34,11 @@ else:
         admin.TabularInline,
         forms.ModelForm,
     )
+
+
+# English plurals that Django cannot build; said here, since a page's words are no part of the schema.
+for _model, _plural in ((LedgerEntry, "ledger entries"), (AuditOutbox, "audit outbox rows")):
+    _model._meta.verbose_name_plural = _plural  # noqa: SLF001 - Django's documented model API
 
 
 def console_case_link(ticket: int | None) -> str:
@@ -78,10 +85,13 @@ class ReadOnlyAdmin(AnyModelAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Refuse every POST to the list, such as an action that the page does not offer."""
+        """Refuse every POST to the list; a filter that no row can be compared with leads to the list without it."""
         if request.method == "POST":
             raise PermissionDenied
-        return super().changelist_view(request, extra_context)
+        try:
+            return super().changelist_view(request, extra_context)
+        except (OverflowError, ValueError, DataError):  # such as a year that no calendar has
+            return HttpResponseRedirect(f"{request.path}?{ERROR_FLAG}=1")
 
 
 class ReadOnlyInline(AnyTabularInline):

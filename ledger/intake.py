@@ -16,6 +16,19 @@ _LINE_BREAKS: Final = frozenset("\n\t")
 _BIDI_CONTROLS: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _FORBIDDEN: Final = frozenset({"Cc", "Cs"})
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Zl", "Zp", "Zs"})
+# Letters, marks and symbols that show nothing by themselves: fillers, joiners, variation selectors, the blank
+# braille pattern (Unicode's Default_Ignorable_Code_Point outside the categories above, and U+2800).
+_BLANK: Final = frozenset(
+    map(
+        chr,
+        (
+            *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0),
+            *range(0x180B, 0x1810),
+            *range(0xFE00, 0xFE10),
+            *range(0xE0100, 0xE01F0),
+        ),
+    )
+)
 
 
 class IntakeRefusedError(ValueError):
@@ -36,7 +49,7 @@ def check_message(text: str) -> str:
         raise IntakeRefusedError(
             "MESSAGE_NOT_READABLE", "The text contains hidden control characters. Type it again without them."
         )
-    if not any(unicodedata.category(character) not in _INVISIBLE for character in trimmed):
+    if all(_is_invisible(character) for character in trimmed):
         raise IntakeRefusedError("MESSAGE_REQUIRED", "Tell us what happened.")
     if len(trimmed) > MAX_MESSAGE:
         raise IntakeRefusedError("MESSAGE_TOO_LONG", f"Use at most {MAX_MESSAGE} characters.")
@@ -78,6 +91,10 @@ def check_problem(text: str) -> str:
     if code and code not in PROBLEMS:
         raise IntakeRefusedError("PROBLEM_UNKNOWN", f"Use one of: {', '.join(PROBLEMS)}.")
     return code
+
+
+def _is_invisible(character: str) -> bool:
+    return character in _BLANK or unicodedata.category(character) in _INVISIBLE
 
 
 def _is_unreadable(character: str) -> bool:

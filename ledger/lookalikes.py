@@ -119,21 +119,20 @@ def _one_capture(charges: OrderCharges) -> Explanation:
         code = ReasonCode.ALREADY_REFUNDED if full else ReasonCode.EARLIER_PARTIAL_REFUND
         return _because(code, (capture.entry, *refunds))
     if charges.uncaptured:
-        released = tuple(entry for hold in charges.uncaptured for entry in _released(hold))
         holds = tuple(entry for hold in charges.uncaptured for entry in hold.entries)
-        code = ReasonCode.CHARGE_AND_REVERSAL if released else ReasonCode.AUTHORISATION_HOLD
+        released = all(_is_released(hold) for hold in charges.uncaptured)
+        code = ReasonCode.HOLD_RELEASED if released else ReasonCode.AUTHORISATION_HOLD
         return _because(code, (capture.entry, *holds))
     if capture.entry.seen_count > 1:
         return _because(ReasonCode.REPEATED_DISPLAY_EVENT, (capture.entry,))
     return _other_order(charges, capture) or _because(ReasonCode.SINGLE_CHARGE, (capture.entry,))
 
 
-def _released(hold: PaymentView) -> tuple[EntryView, ...]:
+def _is_released(hold: PaymentView) -> bool:
     # A provider may book the release of a hold as a refund of an uncaptured charge (docs.stripe.com/refunds).
-    return tuple(
-        entry
+    return any(
+        entry.kind in {EntryKind.REVERSAL, EntryKind.REFUND} and entry.status is EntryStatus.SUCCEEDED
         for entry in hold.entries
-        if entry.kind in {EntryKind.REVERSAL, EntryKind.REFUND} and entry.status is EntryStatus.SUCCEEDED
     )
 
 

@@ -71,6 +71,12 @@ EXPLANATIONS: Final = (
         "If both become completed charges, ask us again here.",
     ),
     _explanation(
+        "CHARGE_AND_RELEASED_HOLD",
+        ReasonCode.HOLD_RELEASED,
+        "We found one completed charge for {order} and a hold that was released.",
+        "A hold is not a charge, so there is nothing on it to refund.",
+    ),
+    _explanation(
         "CHARGE_REVERSED",
         ReasonCode.CHARGE_AND_REVERSAL,
         "A charge for {order} was already reversed.",

@@ -40,6 +40,8 @@ class StatedFacts:
     ``operation_state`` is that of the operation that leads, None before there is one. ``other_operation_stands``:
     another operation of the request may have moved money. ``completed_at``: when the leading operation was recorded
     COMPLETED, also if that has changed since. ``ticket`` is the newest case's, ``case_kind`` that of an open case.
+    ``provider_answered``: the provider itself answered the leading operation's newest attempt.
+    ``refused_before_sending``: that attempt was refused here, and no earlier one reached the provider.
     """
 
     workflow_state: str
@@ -48,6 +50,8 @@ class StatedFacts:
     requested_at: datetime
     operation_state: str | None = None
     other_operation_stands: bool = False
+    provider_answered: bool = False
+    refused_before_sending: bool = False
     finding: str = ""
     reason_code: str = ""
     amount_minor_units: int | None = None

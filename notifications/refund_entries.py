@@ -51,6 +51,52 @@ def _people_hold_it(facts: StatedFacts) -> bool:
     return facts.workflow_state == "MANUAL_REVIEW" and (not over or facts.other_operation_stands)
 
 
+def _not_made(key: str, heading: str, body: str, proof: Callable[[StatedFacts], bool]) -> tuple[Entry, Entry]:
+    """Return what is said of a refused operation: while people look at it, and once the request is closed."""
+    with_people, closed = _leads_alone("REJECTED", "MANUAL_REVIEW"), _leads_alone("REJECTED", "REJECTED")
+    return (
+        Entry(
+            key=key,
+            stage=Stage.REFUND,
+            heading=heading,
+            body=body + " Our billing team is looking at {order}{under_ticket}.",
+            next=_UPDATE,
+            requires=lambda facts: with_people(facts) and proof(facts),
+        ),
+        Entry(
+            key=f"{key}_CLOSED",
+            stage=Stage.REFUND,
+            heading=heading,
+            body=body + " The request is closed.",
+            next="If you still need help with {order}, ask us again here.",
+            requires=lambda facts: closed(facts) and proof(facts),
+            closed=True,
+        ),
+    )
+
+
+# A processor that was never asked refused nothing, and that it refused says nothing about other refunds.
+_NOT_MADE: Final = (
+    *_not_made(
+        "REFUND_NOT_ACCEPTED",
+        "Our payment processor did not accept this refund.",
+        "It refused what we sent, so this refund was not made.",
+        lambda facts: facts.provider_answered,
+    ),
+    *_not_made(
+        "REFUND_NOT_SENT",
+        "We could not send this refund.",
+        "Nothing was sent to our payment processor for this request.",
+        lambda facts: facts.refused_before_sending,
+    ),
+    *_not_made(
+        "REFUND_NOT_MADE",
+        "This refund could not be made through our payment processor.",
+        "It did not go out under this request.",
+        lambda _facts: True,
+    ),
+)
+
 REFUND_ENTRIES: Final = (
     Entry(
         key="REFUND_CONFIRMED_RECEIPT_DELAYED",
@@ -151,23 +197,7 @@ REFUND_ENTRIES: Final = (
         next="We'll update you when it is confirmed.",
         requires=_leads_alone("CONFIRMED_ABSENT", "EXECUTING"),
     ),
-    Entry(
-        key="REFUND_NOT_ACCEPTED",
-        stage=Stage.REFUND,
-        heading="This refund could not be made through our payment processor.",
-        body="It did not go out under this request. Our billing team is looking at {order}{under_ticket}.",
-        next=_UPDATE,
-        requires=_leads_alone("REJECTED", "MANUAL_REVIEW"),
-    ),
-    Entry(
-        key="REFUND_NOT_ACCEPTED_CLOSED",
-        stage=Stage.REFUND,
-        heading="This refund could not be made through our payment processor.",
-        body="It did not go out under this request, and the request is closed.",
-        next="If you still need help with {order}, ask us again here.",
-        requires=_leads_alone("REJECTED", "REJECTED"),
-        closed=True,
-    ),
+    *_NOT_MADE,
     Entry(
         key="REFUND_DID_NOT_GO_THROUGH",
         stage=Stage.REFUND,

@@ -70,10 +70,20 @@ _REFUND: Final = {
     ),
     (ANY, "CANCELLED"): Line("REFUND_CANCELLED", "The approved refund was cancelled."),
 }
+# An attempt that was refused before a byte left: nothing began to be sent, and no processor refused it.
+_UNSENT: Final = {
+    (ANY, "SUBMITTED"): None,
+    (ANY, "REJECTED"): Line("NOT_SENT", "We could not send the refund. Nothing was sent."),
+}
 _LINES: Final = {Subject.REQUEST: _REQUEST, Subject.REFUND: _REFUND}
 
 
-def line_for(subject: Subject, *, from_state: str, to_state: str) -> Line | None:
-    """Return the line of one transition, or None where another line tells it already."""
+def line_for(subject: Subject, *, from_state: str, to_state: str, unsent: bool = False) -> Line | None:
+    """Return the line of one transition, or None where another line tells it already.
+
+    ``unsent``: the transition belongs to an attempt of a refund that was refused before anything was sent.
+    """
+    if unsent and (ANY, to_state) in _UNSENT:
+        return _UNSENT[ANY, to_state]
     lines = _LINES[subject]
     return lines.get((from_state, to_state)) or (lines.get((ANY, to_state)) if from_state else None)

@@ -3,18 +3,34 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from notifications.catalogue import Statement, statement_for
 from notifications.facts import Receipt, StatedEntry, StatedFacts
 from notifications.timeline import MESSAGE, RECEIPT, Line, Subject, line_for
+from refunds.gateways.port import AnswerClass
 from refunds.models import RefundOperation, RefundWorkflow
-from refunds.selectors.requests import ReceiptRow, RequestRows, load_rows
+from refunds.selectors.requests import AnswerRow, ReceiptRow, RequestRows, load_rows
 from refunds.states import (
     ABANDONED_OPERATION_STATES,
     UNRESOLVED_OPERATION_STATES,
     OperationState,
     WorkflowState,
+)
+
+# How lines of one moment stand: only a request that is past these states moves because of a refund operation.
+_BEFORE, _REFUND, _BECAUSE, _LAST = range(4)
+_BEFORE_ANY_REFUND: Final = frozenset(
+    {
+        "",
+        WorkflowState.EVIDENCE_PENDING,
+        WorkflowState.EVIDENCE_VERIFIED,
+        WorkflowState.ACTION_PROPOSED,
+        WorkflowState.PROPOSAL_VALIDATED,
+        WorkflowState.PROPOSAL_REJECTED,
+        WorkflowState.REQUIRES_HUMAN_APPROVAL,
+        WorkflowState.APPROVED,
+    }
 )
 
 
@@ -88,20 +104,23 @@ def _facts(workflow: RefundWorkflow, rows: RequestRows) -> StatedFacts:
         entries=_entries(workflow),
         other_order_numbers=_other_orders(workflow),
         next_check_at=_next_check_at(workflow, leading),
-        **(_operation_facts(leading, rows) if leading else _command_facts(workflow)),
+        **(_operation_facts(leading, rows) if leading else _command_facts(workflow, rows)),
     )
 
 
-def _command_facts(workflow: RefundWorkflow) -> dict[str, Any]:
+def _command_facts(workflow: RefundWorkflow, rows: RequestRows) -> dict[str, Any]:
+    # When the desk read the payments, not when their source last confirmed them: that may be before the request.
+    read = [event.at for event in rows.events if event.to_state == WorkflowState.EVIDENCE_VERIFIED]
     return {
         "amount_minor_units": workflow.amount_minor_units,
         "currency": workflow.currency,
-        "last_checked_at": workflow.snapshot_taken_at,
+        "last_checked_at": max(read, default=None),
     }
 
 
 def _operation_facts(operation: RefundOperation, rows: RequestRows) -> dict[str, Any]:
     others = [row for row in rows.operations if row.pk != operation.pk]
+    answer = rows.answers.get(operation.pk)
     completed = [
         event.at
         for event in rows.operation_events
@@ -110,6 +129,8 @@ def _operation_facts(operation: RefundOperation, rows: RequestRows) -> dict[str,
     return {
         "operation_state": operation.state,
         "other_operation_stands": any(row.state not in ABANDONED_OPERATION_STATES for row in others),
+        "provider_answered": answer is not None and answer.http_status is not None,
+        "refused_before_sending": _refused_before_sending(answer),
         "amount_minor_units": operation.amount_minor_units,
         "currency": operation.currency,
         "processor_reference": operation.processor_reference,
@@ -118,6 +139,10 @@ def _operation_facts(operation: RefundOperation, rows: RequestRows) -> dict[str,
         "last_checked_at": rows.last_check_at.get(operation.pk) or max(completed, default=None),
         "receipt": _receipt(rows.receipts.get(operation.pk)),
     }
+
+
+def _refused_before_sending(answer: AnswerRow | None) -> bool:
+    return answer is not None and answer.answer_class == AnswerClass.REFUSED and not answer.may_have_left
 
 
 def _receipt(row: ReceiptRow | None) -> Receipt:
@@ -170,17 +195,33 @@ def _other_orders(workflow: RefundWorkflow) -> tuple[str, ...]:
 
 
 def _timeline(rows: RequestRows) -> tuple[TimelineLine, ...]:
-    moves = [(event.at, Subject.REQUEST, event.from_state, event.to_state) for event in rows.events]
-    moves += [(event.at, Subject.REFUND, event.from_state, event.to_state) for event in rows.operation_events]
-    told = [
-        (at, line)
-        for at, subject, from_state, to_state in moves
-        if (line := line_for(subject, from_state=from_state, to_state=to_state)) is not None
+    """Return the told events by time; at one time, a refund's stand before what the request did because of them."""
+    told: list[tuple[datetime, int, Line | None]] = [
+        (
+            event.at,
+            _BEFORE if event.from_state in _BEFORE_ANY_REFUND else _BECAUSE,
+            line_for(Subject.REQUEST, from_state=event.from_state, to_state=event.to_state),
+        )
+        for event in rows.events
     ]
-    told += [(at, MESSAGE) for at in rows.messages_at[1:]]
-    told += [(row.delivered_at, RECEIPT) for row in rows.receipts.values() if row.delivered_at is not None]
-    return tuple(_line(at, line) for at, line in sorted(told, key=lambda item: item[0]))
-
-
-def _line(at: datetime, line: Line) -> TimelineLine:
-    return TimelineLine(at=at, key=line.key, text=line.text)
+    unsent = {pk for pk, answer in rows.answers.items() if _refused_before_sending(answer)}
+    told += [
+        (
+            event.at,
+            _REFUND,
+            line_for(
+                Subject.REFUND,
+                from_state=event.from_state,
+                to_state=event.to_state,
+                unsent=event.operation_id in unsent,
+            ),
+        )
+        for event in rows.operation_events
+    ]
+    told += [(at, _BEFORE, MESSAGE) for at in rows.messages_at[1:]]
+    told += [(row.delivered_at, _LAST, RECEIPT) for row in rows.receipts.values() if row.delivered_at]
+    return tuple(
+        TimelineLine(at=at, key=line.key, text=line.text)
+        for at, _, line in sorted(told, key=lambda item: item[:2])
+        if line is not None
+    )

@@ -8,13 +8,14 @@ from refunds.models import GatewayAttempt, Proposal, RefundOperation, RefundWork
 from refunds.nudges import DELIVER, advance, reconcile, submit
 from refunds.stages.s01_authorize_request import identify_customer
 from refunds.states import WorkflowState
-from tests.factories import NOW, make_staff, workflow_in_state
+from tests.factories import NOW, make_staff, move_workflow, workflow_in_state
 from tests.journeys.desk import Desk
 from tests.stages.trail import nothing_written, path
 from tests.support.gateway_simulator import GatewaySimulator
 
 pytestmark = pytest.mark.django_db
 TO_THE_END = ["EVIDENCE_PENDING", "EVIDENCE_VERIFIED", "ACTION_PROPOSED", "PROPOSAL_VALIDATED", "APPROVED", "EXECUTING", "COMPLETED"]  # fmt: skip
+THE_LONG_WAY_ROUND = ["ACTION_PROPOSED", "PROPOSAL_VALIDATED", "REQUIRES_HUMAN_APPROVAL", "EVIDENCE_PENDING", "EVIDENCE_VERIFIED"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +133,23 @@ def test_a_worker_that_another_one_overtakes_while_it_reads_or_asks_goes_on_from
     desk.run([advance(workflow_id)])
     assert_refunded_once(desk, workflow_id)
     assert Proposal.objects.count() == 1
+
+
+def test_an_answer_about_an_earlier_command_is_not_taken_for_one_about_the_present(monkeypatch):
+    workflow = workflow_in_state(WorkflowState.EVIDENCE_VERIFIED)
+    slow = pipeline.ask_for_proposal
+
+    def read_again_meanwhile(**facts):
+        for state in THE_LONG_WAY_ROUND:
+            move_workflow(workflow, WorkflowState(state))
+        return slow(**facts)
+
+    monkeypatch.setattr(pipeline, "ask_for_proposal", read_again_meanwhile)
+    nudges = pipeline.advance_workflow(workflow_id=workflow.pk, clock=lambda: NOW)
+    assert nudges == (advance(workflow.pk),)
+    workflow.refresh_from_db()
+    assert (path(workflow)[-1], workflow.command_number) == ("EVIDENCE_VERIFIED", 2)
+    assert [proposal.command_number for proposal in Proposal.objects.all()] == [1]
 
 
 # -- crashes

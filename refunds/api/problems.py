@@ -35,11 +35,16 @@ class Problem:
     detail: str
     errors: tuple[FieldProblem, ...] = ()
 
+    @property
+    def title(self) -> str:
+        """The status in words."""
+        return HTTPStatus(self.status).phrase
+
     def response(self, headers: Mapping[str, str] | None = None) -> HttpResponse:
         """Return the problem document. It holds nothing that differs from one request to the next."""
         document: dict[str, Any] = {
             "type": f"urn:refund-desk:problem:{self.code}",
-            "title": HTTPStatus(self.status).phrase,
+            "title": self.title,
             "status": self.status,
             "code": self.code,
             "detail": self.detail,

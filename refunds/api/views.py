@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+import structlog
 from django.urls import reverse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.exceptions import NotFound
+from rest_framework.exceptions import NotFound, Throttled
 from rest_framework.pagination import PageNumberPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,6 +14,7 @@ from rest_framework.views import APIView
 
 from ledger.clock import now_utc
 from ledger.intake import IntakeRefusedError, check_client_token
+from ledger.throttle import count_new_request
 from refunds.api.problems import ProblemError
 from refunds.api.serializers import (
     NewRefundRequestSerializer,
@@ -38,6 +40,7 @@ from refunds.stages.s01_authorize_request import (
 )
 from refunds.tasks import send_nudges
 
+logger = structlog.get_logger("api")
 _PROBLEM: Final = {
     (status, "application/problem+json"): ProblemSerializer
     for status in (400, 401, 403, 404, 413, 415, 422, 503)
@@ -47,6 +50,13 @@ _KEY: Final = OpenApiParameter(
     str,
     OpenApiParameter.HEADER,
     description="1 to 100 visible ASCII characters; the same key with the same body is one request.",
+)
+_RETRY_AFTER: Final = OpenApiParameter(
+    "Retry-After",
+    int,
+    OpenApiParameter.HEADER,
+    response=[429, 503],
+    description="Seconds after which the request may be repeated.",
 )
 
 
@@ -87,18 +97,26 @@ class RefundRequestsView(CustomerView):
 
     @extend_schema(
         operation_id="open_refund_request",
-        parameters=[_KEY],
+        parameters=[_KEY, _RETRY_AFTER],
         request=NewRefundRequestSerializer,
-        responses={201: RefundRequestSerializer, 200: RefundRequestSerializer, **_PROBLEM},
+        responses={
+            201: RefundRequestSerializer,
+            200: RefundRequestSerializer,
+            **_PROBLEM,
+            (429, "application/problem+json"): ProblemSerializer,
+        },
     )
     def post(self, request: Request) -> Response:
         """Open a request about an own order; 200 with the open request where there is one already."""
         signed_in = self.signed_in(request)
+        if wait := count_new_request(customer_id=signed_in.customer_id, now=now_utc()):
+            raise Throttled(wait=wait)
         key = _idempotency_key(request)
         asked = _asked(request)
         try:
             opened = open_request(signed_in=signed_in, client_token=key, now=now_utc(), **asked)
         except OrderNotFoundError as error:
+            logger.info("order.not_found", customer_id=signed_in.customer_id)
             raise ProblemError(404, "order_not_found", "No order of this account has that number.") from error
         if key and not opened.created:
             _refuse_other_body(signed_in, key, asked)

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
+from django.contrib import admin
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 
 from approvals.states import ApprovalState, CaseKind
@@ -27,8 +29,11 @@ def staff_only(view: StaffView[Extra]) -> Callable[..., HttpResponse]:
         if not user.is_authenticated:
             return redirect_to_login(request.get_full_path())
         reviewer = get_reviewer(user_id=user.pk)
-        if not user.is_staff or not reviewer.merchant_ids:
+        if not user.is_staff:
             raise PermissionDenied
+        if not reviewer.merchant_ids:
+            context = {**admin.site.each_context(request), "title": "Review queue"}
+            return render(request, "console/no_merchant.html", context, status=403)
         return view(request, reviewer, *args, **kwargs)
 
     return guarded

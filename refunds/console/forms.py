@@ -65,6 +65,7 @@ class DecisionForm(forms.Form):
         reason = self.fields["reason_code"]
         if isinstance(reason, forms.ChoiceField):
             reason.choices = self.reasons
+        reason.error_messages |= {"required": "Choose a reason.", "invalid_choice": "Choose a reason."}
 
     def clean(self) -> dict[str, Any]:
         """Ask for a note where the code alone says nothing."""

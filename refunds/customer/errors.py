@@ -23,3 +23,10 @@ def csrf_failure(_request: HttpRequest, reason: str = "") -> HttpResponse:
     """Answer a form without a valid token: nothing was stored, and opening the page again helps."""
     logger.info("csrf.refused", reason=reason)
     return HttpResponse(render_to_string("403_csrf.html"), status=403)
+
+
+def too_many_requests(_request: HttpRequest) -> HttpResponse:
+    """Answer 429 for sign-in and password pages; their limits are counted by the minute."""
+    response = HttpResponse(render_to_string("429.html"), status=429)
+    response["Retry-After"] = "60"
+    return response

@@ -34,8 +34,9 @@ class OrderChoice:
 class AskForm(forms.Form):
     """A request in the customer's own words, and the order it is about.
 
-    ``order`` is an order's number, or empty for the one typed in ``other_order``. ``client_token`` is new with each
-    form that is shown: sending the same form twice is one request.
+    ``order`` is a listed order's number, or empty. A number typed in ``other_order`` wins: it is the later and the
+    more deliberate choice. ``client_token`` is new with each form that is shown: sending the same form twice is one
+    request.
     """
 
     message = forms.CharField(
@@ -63,14 +64,11 @@ class AskForm(forms.Form):
             return new_client_token()
 
     def clean(self) -> dict[str, Any]:
-        """Set ``order_number`` from the picker or from what was typed."""
+        """Set ``order_number`` from what was typed, else from the picker."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         picked, typed = cleaned.get("order", ""), cleaned.get("other_order", "")
-        if picked and typed:
-            self.add_error("order", "Choose an order from the list or type another one, not both.")
-            return cleaned
         try:
-            cleaned["order_number"] = check_order_number(picked or typed)
+            cleaned["order_number"] = check_order_number(typed or picked)
         except IntakeRefusedError as refused:
             self.add_error("other_order" if typed else "order", refused.text)
         return cleaned

@@ -3,7 +3,7 @@
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from ledger.clock import now_utc
 from ledger.ids import normalise_reference
@@ -55,7 +55,7 @@ def ask(request: HttpRequest, signed_in: SignedIn) -> HttpResponse:
     return redirect("support:request", reference=workflow.reference)
 
 
-@require_GET
+@require_safe
 @for_customers
 def request_list(request: HttpRequest, signed_in: SignedIn) -> HttpResponse:
     """List the customer's own requests, newest first."""
@@ -66,7 +66,7 @@ def request_list(request: HttpRequest, signed_in: SignedIn) -> HttpResponse:
     )
 
 
-@require_GET
+@require_safe
 @for_customers
 def request_status(request: HttpRequest, signed_in: SignedIn, reference: str) -> HttpResponse:
     """Show where one own request stands; any other reference is not found."""
@@ -84,7 +84,7 @@ def request_status(request: HttpRequest, signed_in: SignedIn, reference: str) ->
         "customer/request.html",
         {
             "report": report,
-            "steps": steps_of(report.statement),
+            "steps": steps_of(report.statement, report.facts),
             "messages_written": list_messages(workflow_id=workflow.pk),
         },
     )

@@ -6,15 +6,18 @@ Every entry point takes the customer's id, so that somebody else's row is as abs
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from django.db.models import Count, Max, QuerySet
+from django.db.models import Count, Exists, Max, OuterRef, QuerySet, Subquery
 
 from approvals.models import ReviewCase
 from ledger.models import EventKind, Order, text_sha256
 from notifications.models import Notification
+from refunds.gateways.port import AnswerClass
 from refunds.models import (
     CustomerMessage,
+    GatewayAttempt,
+    GatewayResponse,
     ReconciliationCheck,
     RefundOperation,
     RefundOperationEvent,
@@ -22,21 +25,36 @@ from refunds.models import (
     RefundWorkflowEvent,
 )
 
+# An answer of these classes without an HTTP status was made here: no byte of the attempt reached the provider.
+_NEVER_LEFT: Final[dict[str, Any]] = {
+    "response__answer_class__in": [AnswerClass.REFUSED, AnswerClass.NOT_EXECUTED],
+    "response__http_status__isnull": True,
+}
 PAGE_SIZE: Final = 20
 RECENT_ORDERS: Final = 10
 
 
 @dataclass(slots=True)
 class RequestRows:
-    """The rows beside one workflow, oldest first; ``last_check_at`` and ``receipts`` are by operation id."""
+    """The rows beside one workflow, oldest first; ``answers`` to ``receipts`` are by operation id."""
 
     operations: list[RefundOperation] = field(default_factory=list)
     events: list[RefundWorkflowEvent] = field(default_factory=list)
     operation_events: list[RefundOperationEvent] = field(default_factory=list)
     cases: list[ReviewCase] = field(default_factory=list)
     messages_at: list[datetime] = field(default_factory=list)
+    answers: dict[str, "AnswerRow"] = field(default_factory=dict)
     last_check_at: dict[str, datetime] = field(default_factory=dict)
     receipts: dict[str, "ReceiptRow"] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """What one operation's newest response is, and whether any of its attempts may have reached the provider."""
+
+    answer_class: str
+    http_status: int | None
+    may_have_left: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +113,7 @@ def load_rows(workflows: Sequence[RefundWorkflow]) -> dict[str, RequestRows]:
     ids = list(rows)
     for operation in _operations(ids):
         rows[operation.workflow_id].operations.append(operation)
+        rows[operation.workflow_id].answers[operation.pk] = _answer_row(operation)
     owner = {operation.pk: pk for pk, found in rows.items() for operation in found.operations}
     for event in RefundWorkflowEvent.objects.filter(workflow_id__in=ids, kind=EventKind.TRANSITION).order_by(
         "pk"
@@ -122,8 +141,18 @@ def receipt_event_id(operation_id: str) -> str:
 
 
 def _operations(workflow_ids: list[str]) -> QuerySet[RefundOperation]:
-    found = RefundOperation.objects.filter(workflow_id__in=workflow_ids)
+    responses = GatewayResponse.objects.filter(attempt__operation=OuterRef("pk")).order_by("-attempt__number")
+    attempts = GatewayAttempt.objects.filter(operation=OuterRef("pk"))
+    found = RefundOperation.objects.filter(workflow_id__in=workflow_ids).annotate(
+        newest_answer=Subquery(responses.values("answer_class")[:1]),
+        newest_status=Subquery(responses.values("http_status")[:1]),
+        may_have_left=Exists(attempts.exclude(**_NEVER_LEFT)),
+    )
     return found.select_related("payment").order_by("created_at", "pk")
+
+
+def _answer_row(operation: Any) -> AnswerRow:
+    return AnswerRow(operation.newest_answer or "", operation.newest_status, operation.may_have_left)
 
 
 def _last_checks(operation_ids: list[str]) -> list[tuple[str, datetime]]:

@@ -70,7 +70,7 @@ def _evidence(case: ReviewCase, workflow: RefundWorkflow, reviewer: Reviewer, no
         about_reviewer=workflow.customer.user_id == reviewer.user_id,
         amount=_amount(workflow.amount_minor_units, workflow.currency),
         order=_order(workflow),
-        ledger=_ledger(workflow),
+        ledger=_ledger(workflow, operations),
         finding=_finding(workflow),
         policy=_policy(policy, workflow.currency),
         rules=_rules(workflow),
@@ -109,7 +109,7 @@ def _order(workflow: RefundWorkflow) -> OrderFacts:
     )
 
 
-def _ledger(workflow: RefundWorkflow) -> LedgerFacts | None:
+def _ledger(workflow: RefundWorkflow, operations: Iterable[RefundOperation]) -> LedgerFacts | None:
     if workflow.snapshot is None or workflow.snapshot_taken_at is None:
         return None
     entries = LedgerEntry.objects.filter(payment__order_id=workflow.order_id).select_related("payment")
@@ -133,7 +133,11 @@ def _ledger(workflow: RefundWorkflow) -> LedgerFacts | None:
             kept_payment_id=workflow.kept_payment_id,
             target_payment_id=workflow.refund_payment_id,
         ),
-        changes=changes_since(workflow.snapshot, rows_now),
+        changes=changes_since(
+            workflow.snapshot,
+            rows_now,
+            own_refunds=frozenset(o.processor_reference for o in operations if o.processor_reference),
+        ),
     )
 
 

@@ -89,8 +89,14 @@ def compare_charges(
     )
 
 
-def changes_since(snapshot: dict[str, Any], rows_now: Iterable[LedgerRow]) -> tuple[str, ...]:
-    """Return one line per ledger row that is new, different or gone since the snapshot was taken."""
+def changes_since(
+    snapshot: dict[str, Any], rows_now: Iterable[LedgerRow], *, own_refunds: frozenset[str] = frozenset()
+) -> tuple[str, ...]:
+    """Return one line per ledger row that is new, different or gone since the snapshot was taken.
+
+    ``own_refunds`` are the provider's references of the request's own refunds: that they appear is its outcome,
+    and no change of the evidence that it was decided on.
+    """
     then = {
         (row.payment_reference, row.reference, row.kind): row
         for payment in snapshot["order"]["payments"]
@@ -101,6 +107,8 @@ def changes_since(snapshot: dict[str, Any], rows_now: Iterable[LedgerRow]) -> tu
     for key in sorted(then.keys() | now.keys()):
         before, after = then.get(key), now.get(key)
         if before is None and after is not None:
+            if after.kind == EntryKind.REFUND and after.reference in own_refunds:
+                continue
             lines.append(f"New: {_described(after)}")
         elif after is None and before is not None:
             lines.append(f"No longer there: {_described(before)}")

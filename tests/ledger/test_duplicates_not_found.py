@@ -70,13 +70,27 @@ def test_the_authorisation_of_a_captured_payment_is_no_second_charge_and_its_amo
     assert find(order(held_then_captured, second, total=4000)).amount_minor_units == 4000
 
 
-def test_a_charge_and_a_released_hold_are_a_charge_and_its_reversal():
-    hold = payment(12, entry("ch_H", kind=HOLD), entry("rv_1", kind=REVERSAL, at=SECOND))
+@pytest.mark.parametrize("kind", [REVERSAL, REFUND])
+def test_a_released_hold_beside_a_charge_is_no_reversed_charge(kind):
+    hold = payment(12, entry("ch_H", kind=HOLD), entry("rv_1", kind=kind, at=SECOND))
     assert outcome(find(order(charge(11, "ch_A1"), hold))) == (
         NO_DUPLICATE,
-        ReasonCode.CHARGE_AND_REVERSAL,
+        ReasonCode.HOLD_RELEASED,
         ("ch_A1", "ch_H", "rv_1"),
     )
+
+
+@pytest.mark.parametrize("status", [EntryStatus.PENDING, EntryStatus.FAILED, EntryStatus.CANCELED])
+def test_a_hold_whose_release_is_not_done_is_still_a_hold(status):
+    hold = payment(12, entry("ch_H", kind=HOLD), entry("rv_1", kind=REVERSAL, status=status, at=SECOND))
+    assert find(order(charge(11, "ch_A1"), hold)).reason_code is ReasonCode.AUTHORISATION_HOLD
+
+
+def test_one_released_hold_does_not_release_another():
+    released = payment(12, entry("ch_H", kind=HOLD), entry("rv_1", kind=REVERSAL, at=SECOND))
+    held = payment(13, entry("ch_G", kind=HOLD, at=SECOND))
+    found = find(order(charge(11, "ch_A1"), released, held))
+    assert (found.finding, found.reason_code) == (NO_DUPLICATE, ReasonCode.AUTHORISATION_HOLD)
 
 
 def test_a_charge_and_a_reversed_charge():

@@ -217,8 +217,8 @@ def test_a_look_that_another_one_overtakes_is_dropped(unknown):
             look(unknown, listed())
             return super().list_refunds(**question)
 
-    gateway = Overtaken(lookups=[listed()])
-    assert reconcile_outcome(operation_id=unknown.pk, gateway=gateway, contract=STRIPE_V1, now=NOW) is None
+    gateway, later = Overtaken(lookups=[listed()]), NOW + INTERVALS[0]
+    assert reconcile_outcome(operation_id=unknown.pk, gateway=gateway, contract=STRIPE_V1, now=later) is None
     assert both(unknown)[0].checks_made == ReconciliationCheck.objects.count() == 1
 
 

@@ -1,4 +1,5 @@
 import re
+from datetime import timedelta
 
 import pytest
 from django.db import connection, transaction
@@ -9,6 +10,7 @@ from approvals.models import ApprovalRequest, ReviewCase
 from ledger.models import AuditOutbox, LedgerEntry
 from ledger.transitions import TransitionRefusedError, lock_row
 from notifications.models import Notification
+from refunds.evidence.remaining import conservation_of
 from refunds.models import RefundOperation, RefundOperationEvent, RefundWorkflow
 from refunds.stages import s12_commit_evidence
 from refunds.stages.s12_commit_evidence import evidence_transaction
@@ -24,7 +26,7 @@ from tests.factories import (
 )
 from tests.factories.commands import WHY, create_operation
 from tests.stages.rebuilt import approve_again
-from tests.stages.trail import both, nothing_written, path, trail
+from tests.stages.trail import both, last_move, nothing_written, path, trail
 
 pytestmark = pytest.mark.django_db
 _W, _O = WorkflowState, OperationState
@@ -60,6 +62,13 @@ def test_locks_are_taken_in_the_one_order():
     ]
     assert 'ORDER BY "ledger_payments"."id" ASC' in locked[0]
     assert not [query for query in queries if "FOR UPDATE" in query["sql"]]
+
+
+def test_the_time_is_read_again_once_the_locks_are_held():
+    workflow, later = workflow_in_state(_W.EVIDENCE_PENDING), NOW + timedelta(seconds=9)
+    with evidence_transaction(workflow_id=workflow.pk, now=NOW, clock=lambda: later) as evidence:
+        evidence.move_workflow(_W.WITHDRAWN, WHY)
+    assert last_move(workflow).at == later
 
 
 def test_several_moves_share_one_transaction_and_each_leaves_its_event():
@@ -172,6 +181,21 @@ def test_an_entry_and_a_message_that_are_there_already_spoil_no_transaction():
     complete(operation)
     assert path(operation)[-1] == "COMPLETED"
     assert (LedgerEntry.objects.filter(kind="REFUND").count(), Notification.objects.count()) == (1, 1)
+
+
+@pytest.mark.failure("F050")
+def test_an_entry_of_that_reference_about_other_money_is_left_alone_and_the_disagreement_is_kept():
+    operation = operation_in_state(_O.STATUS_UNKNOWN)
+    other = make_entry(
+        payment=operation.workflow.kept_payment, processor_reference="re_1", kind="REFUND", status="FAILED"
+    )
+    complete(operation)
+    assert LedgerEntry.objects.filter(kind="REFUND").values().get() == {
+        name: getattr(other, name) for name in LedgerEntry.objects.values().first()
+    }
+    assert conservation_of(operation.payment_id).reserved == 4999
+    kept = AuditOutbox.objects.get(topic="refund_operation.entry_disagrees")
+    assert (kept.subject, kept.payload["ledger_entry"]) == (operation.pk, other.pk)
 
 
 def test_completed_without_the_providers_reference_is_refused():

@@ -66,7 +66,7 @@ def _web(desk: Desk) -> Process:
         name="web",
         command=(
             *(PYTHON, "-m", "gunicorn", "config.wsgi:application", "--bind", address),
-            *("--threads", "8", "--access-logfile", "-", "--graceful-timeout", "5"),
+            *("--threads", "8", "--graceful-timeout", "5"),
             # Its control socket would lie in the home folder.
             "--no-control-socket",
         ),

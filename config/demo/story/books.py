@@ -33,11 +33,10 @@ class ProviderBook:
             if entry["method"] == "POST" and entry["path"] == "/v1/refunds" and charge in str(entry)
         ]
 
-    def arm(self, kind: str, charge: str) -> None:
+    def arm(self, kind: str, charge: str, **more: Any) -> None:
         """Make the next answer about a charge go wrong in one way."""
-        self._client.post(
-            "/_sim/faults", json={"kind": kind, "charge": charge, "count": 1}
-        ).raise_for_status()
+        fault = {"kind": kind, "charge": charge, "count": 1, **more}
+        self._client.post("/_sim/faults", json=fault).raise_for_status()
 
 
 @dataclass(frozen=True)

@@ -73,11 +73,25 @@ class Story:
 
     def _lost(self, order: StoryOrder) -> None:
         self.provider.arm("drop_after", order.later_charge)
+        self.provider.arm(
+            "delay", order.later_charge, on="list", seconds=2
+        )  # time to look while it is unknown
         seen = self._ask(order, f"Two charges for #{order.number}, please check.")
+        self._look_while_unknown(seen["workflow_id"])
         self.visitor.wait_for(seen["workflow_id"], ENDED, seconds=90)
         self._expect_refunded(
             order, seen["workflow_id"], through="CREATED > SUBMITTED > STATUS_UNKNOWN > COMPLETED"
         )
+
+    def _look_while_unknown(self, workflow_id: str) -> None:
+        """Print what the customer reads before the refund is looked up, and see that it claims nothing."""
+        seen = self.visitor.wait_for_operation(workflow_id, {"STATUS_UNKNOWN", "COMPLETED", "REJECTED"})
+        if seen["operation"]["state"] != "STATUS_UNKNOWN":
+            return
+        self._told(seen)
+        said = f"{seen['status']['heading']} {seen['status']['body']}".lower()
+        if any(word in said for word in ("was processed", "failed", "sent again")):
+            raise StoryError("the customer was told more than the rows prove while the outcome was unknown")
 
     def _hold(self, order: StoryOrder) -> None:
         seen = self._ask(order, f"My statement shows #{order.number} twice!")

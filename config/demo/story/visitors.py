@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Callable
 from typing import Any
 
 import httpx2
@@ -46,14 +47,25 @@ class CustomerVisitor:
 
     def wait_for(self, workflow_id: str, states: set[str], *, seconds: float = 45) -> dict[str, Any]:
         """Look until the request is in one of the states; raise ``StoryError`` when it takes too long."""
+        return self._wait(workflow_id, lambda seen: seen["state"], states, seconds)
+
+    def wait_for_operation(
+        self, workflow_id: str, states: set[str], *, seconds: float = 45
+    ) -> dict[str, Any]:
+        """The same for the state of the request's operation."""
+        return self._wait(workflow_id, lambda seen: (seen["operation"] or {}).get("state"), states, seconds)
+
+    def _wait(
+        self, workflow_id: str, state_of: Callable[[Any], str | None], states: set[str], seconds: float
+    ) -> dict[str, Any]:
         deadline = time.monotonic() + seconds
         while True:
             seen = self.look(workflow_id)
-            if seen["state"] in states:
+            if state_of(seen) in states:
                 return seen
             if time.monotonic() > deadline:
-                raise StoryError(f"still {seen['state']} after {seconds:.0f} s, not {' or '.join(states)}")
-            time.sleep(0.3)
+                raise StoryError(f"still {state_of(seen)} after {seconds:.0f} s, not {' or '.join(states)}")
+            time.sleep(0.2)
 
 
 class ReviewerVisitor:
