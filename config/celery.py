@@ -41,6 +41,7 @@ app.conf.update(
         "unacked_restore_throttle": 1,
         "socket_timeout": PUBLISHER_SOCKET_SECONDS,
         "socket_connect_timeout": PUBLISHER_SOCKET_SECONDS,
+        "max_retries": 0,  # a nudge that is lost costs time; trying again would cost the customer's
     },
     task_default_queue=DEFAULT,
     task_create_missing_queues=True,
@@ -73,7 +74,8 @@ app.autodiscover_tasks(["refunds"])
 @celeryd_init.connect
 def _wait_longer_for_work(**_kwargs: Any) -> None:
     """A worker asks the broker for work and waits for the answer, so its connections need a longer timeout."""
-    app.conf.broker_transport_options["socket_timeout"] = WORKER_SOCKET_SECONDS
+    patient = {"socket_timeout": WORKER_SOCKET_SECONDS, "max_retries": None}
+    app.conf.broker_transport_options = {**app.conf.broker_transport_options, **patient}
 
 
 @worker_process_init.connect

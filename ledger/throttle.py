@@ -1,4 +1,4 @@
-"""How often one customer may ask in a minute. It keeps a busy program away from the database, and decides nothing else.
+"""How often one customer may ask in a minute: it keeps a busy program away from the database.
 
 Counted by the customer's id, never by an address or by anything that the caller writes. A cache that is away, or has
 forgotten, counts nothing and refuses nobody.

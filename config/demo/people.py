@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, Final
 
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX, make_password
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, Permission, User
 
 from config.demo.credentials import PASSWORD
 from ledger.models import Merchant, StaffMembership
@@ -22,6 +22,25 @@ RULES: Final[dict[str, Any]] = {
     "approval_valid_hours": 48,
     "automatic_without_model": True,
     "closes_on_gateway_rejection": False,
+}
+
+READABLE: Final = {
+    "ledger": ("merchant", "customer", "order", "payment", "ledgerentry"),
+    "policies": ("policyversion",),
+    "approvals": ("approvalrequest", "reviewcase"),
+    "notifications": ("notification", "notificationattempt"),
+    "refunds": (
+        "refundworkflow",
+        "refundworkflowevent",
+        "refundoperation",
+        "refundoperationevent",
+        "gatewayattempt",
+        "gatewayresponse",
+        "reconciliationcheck",
+        "proposal",
+        "ruleresult",
+        "customermessage",
+    ),
 }
 
 
@@ -46,6 +65,7 @@ STAFF: Final = (
 
 def set_up_people(*, merchants: list[Merchant], now: datetime) -> None:
     """Create staff, passwords and one policy per merchant; what exists already is left as it is."""
+    readers = _readers()
     for merchant in merchants:
         _policy(merchant, now)
         for member in STAFF:
@@ -53,12 +73,24 @@ def set_up_people(*, merchants: list[Merchant], now: datetime) -> None:
             StaffMembership.objects.get_or_create(
                 merchant=merchant, user=user, defaults={"can_approve": member.may_approve}
             )
+            user.groups.add(readers)
     customers = User.objects.filter(customers__isnull=False).distinct()
     customers.filter(password__startswith=UNUSABLE_PASSWORD_PREFIX).update(password=_hashed())
     admin = _user("admin@refund-desk.example.com", is_staff=True)
     if not admin.is_superuser:
         admin.is_superuser = True
         admin.save(update_fields=["is_superuser"])
+
+
+def _readers() -> Group:
+    """Return the group whose members may read in the admin what belongs to their own merchants."""
+    group, _ = Group.objects.get_or_create(name="Billing staff")
+    for app_label, models in READABLE.items():
+        names = [f"view_{model}" for model in models]
+        group.permissions.add(
+            *Permission.objects.filter(content_type__app_label=app_label, codename__in=names)
+        )
+    return group
 
 
 def _user(email: str, *, is_staff: bool) -> User:

@@ -1,5 +1,6 @@
 """The pages of customers: ask, follow one request, list one's own. Plain forms and links; no script is needed."""
 
+import structlog
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -8,6 +9,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from ledger.clock import now_utc
 from ledger.ids import normalise_reference
 from ledger.intake import MAX_MESSAGE
+from ledger.throttle import count_new_request
 from refunds.customer.access import for_customers
 from refunds.customer.forms import ANOTHER_ORDER, AskForm, new_client_token, order_choices
 from refunds.customer.progress import steps_of
@@ -25,6 +27,8 @@ from refunds.selectors.requests import (
 from refunds.stages.s01_authorize_request import OrderNotFoundError, SignedIn
 from refunds.tasks import send_nudges
 
+logger = structlog.get_logger("support")
+
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_customers
@@ -32,6 +36,11 @@ def ask(request: HttpRequest, signed_in: SignedIn) -> HttpResponse:
     """Show the form, or open a request and go to its page (stages 1 and 2)."""
     if request.method != "POST":
         return _ask_page(request, signed_in, AskForm(initial={"client_token": new_client_token()}))
+    wait = count_new_request(customer_id=signed_in.customer_id, now=now_utc())
+    if wait:
+        answer = render(request, "429.html", status=429)
+        answer.headers["Retry-After"] = str(wait)
+        return answer
     form = AskForm(request.POST)
     if not form.is_valid():
         return _ask_page(request, signed_in, form)
@@ -46,6 +55,7 @@ def ask(request: HttpRequest, signed_in: SignedIn) -> HttpResponse:
             now=now_utc(),
         )
     except OrderNotFoundError:
+        logger.info("order.not_found", customer_id=signed_in.customer_id)
         form.refuse_order(asked["order_number"])
         return _ask_page(request, signed_in, form)
     send_nudges(opened.nudges)

@@ -3,12 +3,15 @@
 import pytest
 from django.apps import apps
 from django.contrib import admin
+from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
+from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from approvals.models import ReviewCase
+from config.demo.people import set_up_people
 from ledger.admin import ReadOnlyAdmin
 from ledger.models import Customer, ErasableText, Heartbeat, Merchant, Order, StaffMembership
 from ledger.relay import relay_audit_events
@@ -259,6 +262,45 @@ def test_no_search_makes_a_list_fail(root, query):
     make_rows()
     for model in registered():
         assert root.get(address(model), query).status_code in {200, 302}, model
+
+
+@pytest.mark.parametrize("year", ["99999", "0", "-1", "x", "9" * 40])
+def test_a_year_that_no_calendar_has_leads_to_the_list_without_it(root, year):
+    make_rows()
+    for model, lookup in ((RefundWorkflow, "created_at"), (Order, "placed_at"), (Heartbeat, "beat_at")):
+        answer = root.get(address(model), {f"{lookup}__year": year})
+        assert (answer.status_code, answer["Location"]) == (302, f"{address(model)}?e=1"), model
+
+
+def test_lists_are_named_in_english_and_carry_the_icon(root):
+    page = root.get("/admin/").text
+    for word in ("Ledger entries", "Audit outbox rows"):
+        assert word in page
+    for wrong in ("entrys", "outboxs"):
+        assert wrong not in page
+    assert '<link rel="icon" href="/static/support/icon.svg" type="image/svg+xml">' in page
+    assert "support/icon.svg" in root.get(address(Order)).text
+
+
+def test_naming_a_list_changes_no_migration():
+    call_command("makemigrations", "--check", "--dry-run", verbosity=0)
+
+
+def test_the_demos_staff_find_their_records_in_the_admin(client):
+    operation = operation_in_state(OperationState.COMPLETED)
+    foreign = operation_in_state(OperationState.COMPLETED)
+    for _ in range(2):
+        set_up_people(merchants=[operation.merchant], now=NOW)
+    viewer = get_user_model().objects.get(email=f"viewer@{operation.merchant.code}.example.com")
+    assert not viewer.is_superuser
+    assert {p.partition(".")[2].partition("_")[0] for p in viewer.get_all_permissions()} == {"view"}
+    client.force_login(viewer)
+    page = client.get("/admin/").text
+    scoped = [m for m in read_only() if admin.site._registry[m].merchant_path]
+    assert [m.__name__ for m in scoped if f'href="{address(m)}"' not in page] == []
+    found = client.get(address(RefundOperation)).text
+    assert operation.pk in found
+    assert foreign.pk not in found
 
 
 def test_the_admin_signs_in_through_the_one_sign_in_page(client):

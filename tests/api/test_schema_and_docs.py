@@ -8,10 +8,23 @@ def test_the_schema_describes_every_call_and_its_problems(client):
     schema = yaml.safe_load(client.get("/api/schema/").content)
     assert set(schema["paths"]) == {"/api/v1/refund-requests", "/api/v1/refund-requests/{workflow_id}"}
     post = schema["paths"]["/api/v1/refund-requests"]["post"]
-    assert set(post["responses"]) == {"200", "201", "400", "401", "403", "404", "413", "415", "422", "503"}
+    assert set(post["responses"]) == {
+        "200",
+        "201",
+        "400",
+        "401",
+        "403",
+        "404",
+        "413",
+        "415",
+        "422",
+        "429",
+        "503",
+    }
     assert list(post["responses"]["422"]["content"]) == ["application/problem+json"]
     assert list(post["requestBody"]["content"]) == ["application/json"]
     assert {"Idempotency-Key"} == {row["name"] for row in post["parameters"] if row["in"] == "header"}
+    assert post["responses"]["429"]["headers"]["Retry-After"]["schema"] == {"type": "integer"}
     fields = schema["components"]["schemas"]["NewRefundRequest"]
     assert set(fields["properties"]) == {"message", "order_number", "problem"}
     assert fields["required"] == ["message", "order_number"]

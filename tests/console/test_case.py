@@ -110,6 +110,17 @@ def test_a_ledger_that_changed_since_is_said_so(reviewer, as_reviewer, waiting):
     assert "The ledger has changed since this evidence was read" in page_of(as_reviewer, waiting).text
 
 
+def test_a_ledger_that_holds_the_requests_own_refund_has_not_changed(reviewer, as_reviewer, merchant):
+    workflow = waiting_request(merchant)
+    move_workflow(workflow, WorkflowState.APPROVED)
+    move_workflow(workflow, WorkflowState.EXECUTING)
+    move_workflow(workflow, WorkflowState.COMPLETED)
+    operation = workflow.operations.get()
+    make_entry(payment=operation.payment, kind="REFUND", processor_reference=operation.processor_reference)
+    assert evidence_of(reviewer, workflow).ledger.changes == ()
+    assert "The ledger has changed" not in page_of(as_reviewer, workflow).text
+
+
 def test_look_alikes_show_every_charge_of_the_order(reviewer, merchant):
     order = make_order(customer__merchant=merchant, total_minor_units=4_999)
     for _ in range(3):

@@ -148,6 +148,14 @@ def test_every_change_of_the_ledger_since_the_snapshot_is_one_line():
     )
 
 
+def test_the_requests_own_refund_is_no_change_of_its_evidence():
+    snapshot = {"order": {"payments": [payment(1)]}}
+    own, other = (entry(reference=ref, kind="REFUND") for ref in ("re_own", "re_other"))
+    assert changes_since(snapshot, as_now(entry(), own, other), own_refunds=frozenset({"re_own"})) == (
+        "New: REFUND re_other of $149.00, SUCCEEDED",
+    )
+
+
 def test_an_unchanged_ledger_has_no_lines():
     snapshot = {"order": {"payments": [payment(1)]}}
     assert changes_since(snapshot, as_now(entry())) == ()

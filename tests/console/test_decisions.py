@@ -222,6 +222,16 @@ def test_signed_out_people_decide_nothing(client, waiting):
     assert state_of(waiting) == "REQUIRES_HUMAN_APPROVAL"
 
 
+def test_a_missing_reason_is_asked_for_in_words_and_the_summary_takes_the_focus(as_reviewer, waiting):
+    answer = post(as_reviewer, waiting, reason_code="")
+    assert answer.status_code == 422
+    assert answer.text.count("Choose a reason.") == 2
+    assert "This field is required" not in answer.text
+    assert '<div class="errornote" role="alert" tabindex="-1" autofocus>' in answer.text
+    assert '<a href="#id_reason_code">' in answer.text
+    assert '<fieldset id="id_reason_code" class="module" tabindex="-1"' in answer.text
+
+
 @pytest.mark.failure("F111")
 @pytest.mark.parametrize("seen", ["", "0" * 64])
 def test_an_approval_of_another_command_than_the_one_that_stands_is_refused(as_reviewer, waiting, sent, seen):

@@ -127,6 +127,7 @@ def test_the_queue_page_shows_a_table_with_headers_and_a_sentence(as_reviewer, w
     assert "The amount is above what the policy lets run automatically." in page
     assert f'<a href="/admin/review/{ticket_of(waiting)}/">#{ticket_of(waiting)}</a>' in page
     assert page.count('scope="col"') == 8
+    assert page.count("data-label=") == 8  # on a narrow screen each value stands beside its name
     assert "<h1>Review queue</h1>" in page
     assert "0 of 1" in page
 
@@ -139,7 +140,9 @@ def test_signed_out_people_are_sent_to_sign_in_and_come_back(client, waiting):
 def test_customers_and_staff_without_a_membership_are_refused(client, waiting):
     for user in (waiting.customer.user, make_user(is_staff=True), superuser()):
         client.force_login(user)
-        assert client.get(QUEUE).status_code == 403
+        answer = client.get(QUEUE)
+        assert answer.status_code == 403
+        assert ("You work for no merchant" in answer.text) is user.is_staff
 
 
 def test_a_member_who_is_no_longer_staff_is_refused(client, reviewer, waiting):

@@ -78,6 +78,22 @@ def test_asking_again_from_a_new_form_joins_the_open_request(browser):
     assert rows() == (1, 2)
 
 
+def test_a_typed_number_wins_over_a_listed_order_and_the_label_says_so(browser, order):
+    make_order(customer=order.customer, number="2850")
+    assert "if you type one, it is used whatever is chosen above" in text_of(browser.get(URL))
+    assert send(browser, order="2841", other_order="2850").status_code == 302
+    assert RefundWorkflow.objects.get().order.number == "2850"
+    wrong = send(browser, order="2841", other_order="0000")
+    assert '<a href="#id_other_order">' in wrong.content.decode()
+    assert rows() == (1, 1)
+
+
+def test_an_older_order_than_the_listed_ones_can_be_typed_and_the_page_says_so(browser, client, db):
+    assert "An older one can be typed below." in text_of(browser.get(URL))
+    client.force_login(make_customer().user)
+    assert "An older one" not in text_of(client.get(URL))
+
+
 def test_another_order_can_be_typed(browser):
     send(browser, order="", other_order=" #2841 ")
     assert RefundWorkflow.objects.get().order.number == "2841"
@@ -116,7 +132,6 @@ def test_a_foreign_order_and_a_missing_one_get_the_same_page(browser, order, fie
             "Type the order number as it stands",
             "id_other_order",
         ),
-        ({"other_order": "2850"}, "Choose an order from the list or type another one, not both.", "id_order"),
     ],
 )
 def test_a_mistake_is_named_at_the_top_and_at_its_field(browser, fields, words, field):
@@ -125,6 +140,8 @@ def test_a_mistake_is_named_at_the_top_and_at_its_field(browser, fields, words, 
     assert response.status_code == 422
     assert text_of(response).count(words) == 2
     assert "There is a problem" in html
+    assert re.search(r'<div class="error-summary"[^>]* tabindex="-1" autofocus>', html)
+    assert re.search(r'<fieldset [^>]*id="id_order" tabindex="-1"', html)
     assert f'<a href="#{field}">' in html
     assert f'id="{field}-error"' in html
     assert f'id="{field}"' in html
@@ -178,6 +195,15 @@ def test_somebody_without_a_customer_record_gets_a_page_that_explains(client, db
 @pytest.mark.parametrize("method", ["put", "delete", "patch"])
 def test_other_methods_are_refused(browser, method):
     assert getattr(browser, method)(URL).status_code == 405
+
+
+def test_where_other_help_is_stands_in_the_foot_of_every_page(browser, client, order):
+    reference = open_workflow(order=order).reference
+    for path in (URL, "/support/requests/", f"/support/requests/{reference}/", "/support/requests/RF-0/"):
+        foot = browser.get(path).content.decode().partition("<footer")[2]
+        assert "Contact the shop where you bought" in foot, path
+    client.logout()
+    assert "Contact the shop where you bought" in client.get("/accounts/login/").content.decode()
 
 
 def test_the_page_asks_few_queries(browser, order, django_assert_num_queries):

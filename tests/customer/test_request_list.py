@@ -13,6 +13,14 @@ def test_an_empty_list_says_what_to_do(browser):
     assert "New request" in text
 
 
+def test_a_head_request_is_answered_without_a_body(browser, order):
+    reference = open_workflow(order=order).reference
+    for path in (URL, f"{URL}{reference}/", "/support/"):
+        answer = browser.head(path)
+        assert (answer.status_code, answer.content) == (200, b""), path
+    assert browser.post(URL).status_code == 405
+
+
 def test_own_requests_stand_newest_first_20_per_page(browser, order):
     open_workflow(order=make_order())
     references = [

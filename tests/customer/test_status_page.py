@@ -2,12 +2,16 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.db import transaction
 
+from ledger.actors import Actor
 from ledger.models import ErasableText
+from ledger.transitions import Why, commit_transition, lock_row
 from notifications.channels.port import Delivery, DeliveryOutcome
 from notifications.models import Notification
 from notifications.services import queue_notification, record_attempt
 from refunds.facts import stated_facts
+from refunds.models import GatewayResponse, RefundOperation
 from refunds.states import OperationState, WorkflowState
 from tests.customer.pages import text_of
 from tests.factories import (
@@ -19,6 +23,8 @@ from tests.factories import (
     make_entry,
     make_order,
     make_payment,
+    move_operation,
+    move_workflow,
     open_workflow,
     operation_in_state,
     workflow_in_state,
@@ -40,7 +46,8 @@ def test_a_new_request_says_what_is_known_and_no_more(client, order):
     assert page.status_code == 200
     assert "We've received your request." in text
     assert "Nothing has been refunded yet." in text
-    assert "Check again" in text
+    assert "Reload this page" in text
+    assert "Last checked" not in text
     assert "28 Nov 2026, 10:00 UTC We saved your request." in text
     assert "I was <i>charged</i> twice." in text
     assert "<i>" not in page.content.decode()
@@ -56,16 +63,81 @@ def test_steps_mark_the_current_one_in_words_and_for_machines(client, db):
     assert steps == [
         ("", "Received", "done"),
         ("", "Checking", "done"),
-        (' aria-current="step"', "Decision", "now"),
+        (' aria-current="step"', "Decision", "with our team"),
         ("", "Refund", "not yet"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (OperationState.CREATED, "Refund now"),
+        (OperationState.STATUS_UNKNOWN, "Refund being verified"),
+        (OperationState.MANUAL_REVIEW, "Refund with our team"),
+        (OperationState.COMPLETED, "Refund finished"),
+    ],
+)
+def test_the_step_of_the_refund_says_how_it_stands(client, db, state, words):
+    assert words in text_of(page_of(client, operation_in_state(state).workflow))
+
+
+def test_last_checked_is_when_the_desk_read_and_not_when_the_source_confirmed(client, db):
+    workflow = make_workflow()
+    move_workflow(workflow, WorkflowState.EVIDENCE_VERIFIED, snapshot_taken_at=NOW - timedelta(days=2))
+    workflow.refresh_from_db()
+    assert (workflow.snapshot_taken_at, workflow.created_at) == (NOW - timedelta(days=2), NOW)
+    assert stated_facts(workflow).last_checked_at == NOW
+    assert "Last checked: 28 Nov 2026, 10:00 UTC" in text_of(page_of(client, workflow))
+
+
+def test_a_refund_that_was_never_sent_is_not_told_as_the_processors_refusal(client, db):
+    workflow = refused_operation(http_status=None).workflow
+    text = text_of(page_of(client, workflow))
+    facts = stated_facts(workflow)
+    assert (facts.provider_answered, facts.refused_before_sending) == (False, True)
+    assert "We could not send this refund. Nothing was sent to our payment processor" in text
+    assert "We could not send the refund. Nothing was sent." in text
+    assert "did not accept" not in text
+    assert "We began to send" not in text
+
+
+def test_a_refusal_by_the_processor_is_told_as_one_before_the_request_is_passed_on(client, db):
+    workflow = refused_operation(http_status=400).workflow
+    facts = stated_facts(workflow)
+    assert (facts.provider_answered, facts.refused_before_sending) == (True, False)
+    page = page_of(client, workflow)
+    assert "Our payment processor did not accept this refund." in text_of(page)
+    assert [line.key for line in page.context["report"].timeline] == [
+        "REQUEST_SAVED",
+        "PAYMENTS_COMPARED",
+        "REFUND_APPROVED",
+        "SENDING_STARTED",
+        "NOT_ACCEPTED",
+        "PASSED_TO_PEOPLE",
+    ]
+
+
+@pytest.mark.parametrize("earlier", [429, None])
+def test_nothing_was_sent_is_said_only_if_no_attempt_reached_the_processor(db, earlier):
+    operation = operation_in_state(OperationState.SUBMITTED)
+    answer(operation, "NOT_EXECUTED", earlier)
+    move_operation(operation, OperationState.CREATED)
+    move_operation(operation, OperationState.SUBMITTED)
+    answer(operation, "REFUSED", None)
+    facts = stated_facts(operation.workflow)
+    assert (facts.provider_answered, facts.refused_before_sending) == (False, earlier is None)
+
+
+def test_an_attempt_without_an_answer_is_never_told_as_unsent(db):
+    facts = stated_facts(operation_in_state(OperationState.SUBMITTED).workflow)
+    assert (facts.provider_answered, facts.refused_before_sending) == (False, False)
 
 
 def test_a_closed_request_shows_what_was_not_needed_and_offers_no_check(client, db):
     text = text_of(page_of(client, workflow_in_state(WorkflowState.REJECTED)))
     assert "We did not approve this refund." in text
     assert "Decision finished Refund not needed" in text
-    assert "Check again" not in text
+    assert "Reload this page" not in text
 
 
 def test_a_lost_answer_is_being_verified_with_the_times_of_the_schedule(client, db):
@@ -185,6 +257,25 @@ def test_nothing_in_a_page_needs_a_script_or_an_inline_style(client, db):
     assert "<style" not in html
     assert re.search(r"\son\w+=", html) is None
     assert "script-src 'self'" in page.headers["Content-Security-Policy"]
+
+
+def answer(operation, answer_class, http_status):
+    return GatewayResponse.objects.create(
+        attempt=operation.attempts.latest("number"),
+        answer_class=answer_class,
+        http_status=http_status,
+        received_at=NOW,
+    )
+
+
+def refused_operation(*, http_status):
+    operation = operation_in_state(OperationState.SUBMITTED)
+    answer(operation, "REFUSED", http_status)
+    why = Why(actor=Actor.system("test"), stage="TEST", reason="ANSWER_REFUSED")
+    with transaction.atomic():
+        commit_transition(lock_row(RefundOperation, operation.pk), OperationState.REJECTED, why, now=NOW)
+        move_workflow(operation.workflow, WorkflowState.MANUAL_REVIEW)
+    return RefundOperation.objects.select_related("workflow").get(pk=operation.pk)
 
 
 def make_workflow():

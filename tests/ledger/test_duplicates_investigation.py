@@ -267,6 +267,7 @@ def test_every_reason_code_belongs_to_one_finding():
         ReasonCode.NO_COMPLETED_CAPTURE,
         ReasonCode.SINGLE_CHARGE,
         ReasonCode.AUTHORISATION_HOLD,
+        ReasonCode.HOLD_RELEASED,
         ReasonCode.CHARGE_AND_REVERSAL,
         ReasonCode.REPEATED_DISPLAY_EVENT,
         ReasonCode.TWO_ORDERS,

@@ -32,7 +32,25 @@ def test_hidden_characters_are_refused_rather_than_removed(hidden):
     assert code_of(check_message, f"charged{hidden}twice") == "MESSAGE_NOT_READABLE"
 
 
-@pytest.mark.parametrize("empty", ["", "   ", "\n\t", "\u200b\u200d", "\u3000", "\u2028"])
+@pytest.mark.parametrize(
+    "empty",
+    [
+        "",
+        "   ",
+        "\n\t",
+        "\u200b\u200d",
+        "\u3000",
+        "\u2028",
+        "\u2800",
+        "\u3164 \uffa0",
+        "\u115f\u1160",
+        "\u034f",
+        "\ufe0f\ufe00",
+        "\U000e0100",
+        "\u180b\u180e",
+        "\ufeff\u2060",
+    ],
+)
 def test_a_message_needs_something_to_read(empty):
     assert code_of(check_message, empty) == "MESSAGE_REQUIRED"
 

@@ -70,6 +70,60 @@ def test_nothing_refunded_is_said_only_when_nothing_was_sent(facts):
         assert not facts.other_operation_stands
 
 
+@settings(max_examples=400)
+@given(FACTS)
+def test_a_refusal_is_the_processors_only_if_it_answered(facts):
+    text = text_of(statement_for(facts))
+    if re.search(r"did not accept|refused", text):
+        assert facts.provider_answered
+    if re.search(r"could not send|nothing was sent", text, re.IGNORECASE):
+        assert facts.refused_before_sending
+
+
+@pytest.mark.parametrize(
+    ("facts", "key", "heading"),
+    [
+        (
+            {"provider_answered": True},
+            "REFUND_NOT_ACCEPTED",
+            "Our payment processor did not accept this refund.",
+        ),
+        ({"refused_before_sending": True}, "REFUND_NOT_SENT", "We could not send this refund."),
+        ({}, "REFUND_NOT_MADE", "This refund could not be made through our payment processor."),
+    ],
+)
+def test_a_refused_refund_says_who_refused_it_and_nothing_about_other_money(facts, key, heading):
+    with_people = statement_for(stated("MANUAL_REVIEW", "REJECTED", ticket=8920, **facts))
+    closed = statement_for(stated("REJECTED", "REJECTED", **facts))
+    assert (with_people.key, with_people.heading, with_people.closed) == (key, heading, False)
+    assert with_people.body.endswith("Our billing team is looking at order #2841 under ticket #8920.")
+    assert (closed.key, closed.heading, closed.closed) == (f"{key}_CLOSED", heading, True)
+    assert "No money" not in text_of(with_people) + text_of(closed)
+
+
+def test_a_released_hold_is_no_reversed_charge_and_names_no_returned_amount():
+    release = StatedEntry(
+        kind="REVERSAL",
+        status="SUCCEEDED",
+        processor_reference="re_hold",
+        amount_minor_units=6600,
+        currency="USD",
+        occurred_at=AT,
+    )
+    statement = statement_for(
+        stated(
+            "NO_REFUND_DUE",
+            finding=Finding.NO_DUPLICATE_FOUND,
+            reason_code=ReasonCode.HOLD_RELEASED,
+            entries=(release,),
+        )
+    )
+    assert statement.heading == (
+        "We found one completed charge for order #2841 and a hold that was released."
+    )
+    assert statement.body == "A hold is not a charge, so there is nothing on it to refund."
+
+
 def test_every_pair_of_states_has_a_statement_and_states_are_spelt_right():
     pairs = list(product(WorkflowState, [None, *OperationState]))
     keys = {pair: statement_for(stated(*pair)).key for pair in pairs}
@@ -93,14 +147,14 @@ def test_every_pair_of_states_has_a_statement_and_states_are_spelt_right():
         ("MANUAL_REVIEW", "STATUS_UNKNOWN"): "REFUND_BEING_VERIFIED",
         ("MANUAL_REVIEW", "SUBMITTED"): "REFUND_UNDER_REVIEW",
         ("MANUAL_REVIEW", "COMPLETED"): "REFUND_UNDER_REVIEW",
-        ("MANUAL_REVIEW", "REJECTED"): "REFUND_NOT_ACCEPTED",
+        ("MANUAL_REVIEW", "REJECTED"): "REFUND_NOT_MADE",
         ("MANUAL_REVIEW", "FAILED"): "REFUND_DID_NOT_GO_THROUGH",
         ("MANUAL_REVIEW", "CANCELLED"): "WITH_REVIEW_TEAM",
         ("COMPLETED", None): "REQUEST_ON_FILE",
         ("COMPLETED", "COMPLETED"): "REQUEST_ON_FILE",  # without a reference nothing is claimed
         ("NO_REFUND_DUE", None): "NO_REFUND_DUE",
         ("REJECTED", None): "NOT_APPROVED",
-        ("REJECTED", "REJECTED"): "REFUND_NOT_ACCEPTED_CLOSED",
+        ("REJECTED", "REJECTED"): "REFUND_NOT_MADE_CLOSED",
         ("WITHDRAWN", None): "WITHDRAWN",
         ("WITHDRAWN", "CANCELLED"): "WITHDRAWN",
     }
@@ -117,6 +171,8 @@ def test_every_entry_can_be_said():
             {"amount_minor_units": 4999, "currency": "USD", "finding": Finding.VERIFIED_DUPLICATE_CHARGE},
             {"case_kind": "VERIFICATION"},
             {"completed_at": AT},
+            {"provider_answered": True},
+            {"refused_before_sending": True},
             {"reason_code": ReasonCode.DISPUTE_OPEN},
             {"finding": Finding.NO_DUPLICATE_FOUND},
         )
@@ -142,7 +198,7 @@ def test_each_harmless_reason_is_explained_in_words_of_its_own():
         statement_for(stated("NO_REFUND_DUE", finding=Finding.NO_DUPLICATE_FOUND, reason_code=reason)).key
         for reason in reasons
     }
-    assert len(keys) == len(reasons) == 10
+    assert len(keys) == len(reasons) == 11
     assert "NO_DUPLICATE" not in keys
 
 

@@ -28,3 +28,9 @@ def test_a_request_begins_with_being_saved_and_an_operation_begins_silently():
 def test_a_lost_answer_is_told_as_verifying():
     line = line_for(Subject.REFUND, from_state="SUBMITTED", to_state="STATUS_UNKNOWN")
     assert line.text == "We did not get a final answer, so we began verifying the refund's status."
+
+
+def test_what_was_never_sent_is_told_as_not_sent():
+    assert line_for(Subject.REFUND, from_state="CREATED", to_state="SUBMITTED", unsent=True) is None
+    line = line_for(Subject.REFUND, from_state="SUBMITTED", to_state="REJECTED", unsent=True)
+    assert (line.key, line.text) == ("NOT_SENT", "We could not send the refund. Nothing was sent.")
