@@ -89,8 +89,9 @@ def test_one_scan_is_bounded_and_the_next_one_goes_on():
     assert found == [advances(*workflows[:2]), advances(*workflows[2:4]), advances(workflows[4]), ()]
 
 
-def test_one_stuck_row_starves_nobody():
+def test_one_stuck_row_starves_nobody(settings):
     """The first row stays due through every claim, as one does whose work fails each time."""
+    settings.GATEWAY_TIMEOUT_SECONDS = 3  # a claim of 60 seconds
     stuck, *others = requests(EARLIER, *(NOW - timedelta(seconds=n) for n in (3, 2, 1)))
     now, found = NOW, []
     for _ in range(5):

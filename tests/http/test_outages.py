@@ -46,6 +46,8 @@ def test_the_pool_waits_for_seconds_and_notices_the_server_again():
     assert (pool["timeout"], pool["reconnect_timeout"]) == (3, 2)
 
 
+@pytest.mark.slow  # it ends every session of the database, so nothing else may use the pool meanwhile
+@pytest.mark.failure("F060")
 @pytest.mark.django_db(transaction=True)
 def test_connections_that_the_server_ended_are_not_handed_out(client):
     client.force_login(make_customer().user)

@@ -13,6 +13,9 @@ import pytest
 from config.demo.services.ports import is_free
 from tests.services.processes import eventually, naming
 
+# Each start prefers the same port, as a person expects: two at once would race for it.
+pytestmark = pytest.mark.xdist_group("runner")
+
 ROOT = Path(__file__).resolve().parents[2]
 OWN = {"DATABASE_URL": "postgresql://own@127.0.0.1/own", "REDIS_URL": "redis://127.0.0.1:1/0"}
 

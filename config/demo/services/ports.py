@@ -1,17 +1,27 @@
 """TCP ports on the loopback address."""
 
+import secrets
 import socket
 from collections.abc import Iterable
 
 HOST = "127.0.0.1"
 
 
+# Below the range from which systems take ports for outgoing connections, so that none is lost to one of those
+# between being found here and being listened on.
+_CANDIDATES = range(15_000, 30_000)
+_TRIES = 200
+
+
 def free_port() -> int:
     """A port that nobody uses now; whoever takes it later must be ready to try another."""
+    for _ in range(_TRIES):
+        port = secrets.choice(_CANDIDATES)
+        if is_free(port):
+            return port
     with socket.socket() as probe:
         probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
+        return int(probe.getsockname()[1])
 
 
 def is_free(port: int) -> bool:
