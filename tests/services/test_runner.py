@@ -1,5 +1,6 @@
 """The demo's runner as a process, with stand-in parts, seen from outside."""
 
+import fcntl
 import os
 import re
 import signal
@@ -13,15 +14,20 @@ import pytest
 from config.demo.services.ports import is_free
 from tests.services.processes import eventually, naming
 
-# Each start prefers the same port, as a person expects: two at once would race for it.
-pytestmark = pytest.mark.xdist_group("runner")
-
 ROOT = Path(__file__).resolve().parents[2]
 OWN = {"DATABASE_URL": "postgresql://own@127.0.0.1/own", "REDIS_URL": "redis://127.0.0.1:1/0"}
 
 
 @pytest.fixture
-def state():
+def alone():
+    """Each start prefers the same port, as a person expects: two tests at once would race for it."""
+    with (Path(tempfile.gettempdir()) / f"refund-desk-runner-tests-{os.getuid()}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture
+def state(alone):
     """A state folder that the server's account can reach; nothing that names it may be left running."""
     with tempfile.TemporaryDirectory(prefix="refund-desk-test-") as folder:
         Path(folder).chmod(0o755)

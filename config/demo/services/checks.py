@@ -56,7 +56,7 @@ DJANGO = (
         PRODUCTION,
     ),
 )
-TESTS = (Check("tests", (*PYTHON, "pytest", "-n", "2", "--dist", "loadgroup", "-m", "not slow")),)
+TESTS = (Check("tests", (*PYTHON, "pytest", "-n", "2", "-m", "not slow")),)
 SLOW = (Check("slow tests", (*PYTHON, "pytest", "-m", "slow")),)
 ANY_SLOW = (*PYTHON, "pytest", "-m", "slow", "--collect-only", "-q")
 
