@@ -74,7 +74,7 @@ class Worker:
 
 def send(task: str, **kwargs: str) -> None:
     """Enqueue a task on the test run's own broker database."""
-    app = Celery("tests", broker=broker_url())
+    app = Celery("tests", broker=broker_url(), set_as_current=False)
     app.conf.update(
         task_routes=configured.conf.task_routes,
         task_default_queue=configured.conf.task_default_queue,
