@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from config.demo.people import STAFF
@@ -37,7 +38,7 @@ class Story:
         )
         for title, part, name in parts:
             self.say(f"\n{title}")
-            self._try(lambda part=part, order=orders[name]: part(order))  # type: ignore[misc]
+            self._try(partial(part, orders[name]))
         self.say("\n5. Every state is explained by its events")
         self._try(self._explained)
         self._sum_up()
