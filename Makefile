@@ -23,7 +23,7 @@ $(shell rm -f $(PACKAGES) $(REDIS))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow lint install requirements clean
+.PHONY: help demo test slow lint failures bench install requirements clean
 
 help: ## this list
 	@echo 'make TARGET, where TARGET is one of'
@@ -41,6 +41,12 @@ slow: $(INSTALLED) ## the slow tests
 
 lint: $(PACKAGES) ## style, types and import contracts only
 	@exec $(PYTHON) -m config.demo.services.checks lint
+
+failures: $(PACKAGES) ## public failures: the tests that drive each, and how those last went
+	@exec $(PYTHON) -m tests.failures
+
+bench: $(INSTALLED) ## what one refund costs: rate, commits, SQL, WAL, CPU, memory; STAGES=1 lists the SQL, JSON=FILE keeps the numbers
+	@exec $(PYTHON) -m config.demo.bench $(if $(JSON),--json $(JSON))
 
 install: $(INSTALLED) ## what the targets above need, in .venv
 

@@ -115,6 +115,12 @@ class ApprovalRequest(StatefulModel):
     def __str__(self) -> str:
         return self.pk
 
+    @property
+    def event_ids(self) -> dict[str, str]:
+        """The decision's own id, and the request that it is about, if it is about one."""
+        about = {"workflow_id": self.subject_id} if self.subject_kind == "REFUND" else {}
+        return {**about, "approval_id": self.pk}
+
     @transition(field=state, source=_T.sources_of(_S.GRANTED), target=_S.GRANTED)
     def grant(self) -> None:
         """Enough people, or the cited rule, said yes."""
@@ -146,6 +152,9 @@ class ReviewCase(models.Model):
     subject_id = models.CharField(max_length=ID_LENGTH)
     reason = models.CharField(max_length=80)
     opened_at = models.DateTimeField()
+    due_at = models.DateTimeField(null=True, blank=True, help_text="By when people promised to look.")
+    claimed_by = models.CharField(max_length=80, blank=True, help_text="Who works on it, as ``user:<id>``.")
+    claimed_until = models.DateTimeField(null=True, blank=True, help_text="Then anybody may take it over.")
     closed_at = models.DateTimeField(null=True, blank=True)
     closed_because = models.CharField(max_length=80, blank=True)
 

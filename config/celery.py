@@ -8,8 +8,10 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import celeryd_init, worker_process_init
+from celery.signals import celeryd_init, setup_logging, task_postrun, task_prerun, worker_process_init
 from django.conf import settings
+
+from config.telemetry import bind_task, forget_task
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -49,6 +51,7 @@ app.conf.update(
         "refunds.advance_workflow": {"queue": ASSISTANT},
         "refunds.submit_operation": {"queue": MONEY},
         "refunds.reconcile_operation": {"queue": MONEY},
+        "refunds.apply_webhook": {"queue": MONEY},
         "refunds.retry_notifications": {"queue": MAIL},
     },
     task_ignore_result=True,
@@ -61,7 +64,9 @@ app.conf.update(
     timezone="UTC",
     beat_schedule={
         "resume_workflows": _every(_RECOVERY, "resume_workflows"),
+        "recheck_evidence": _every(_RECOVERY, "recheck_evidence"),
         "recover_submitted": _every(_RECOVERY, "recover_submitted"),
+        "apply_webhooks": _every(_RECOVERY, "apply_webhooks"),
         "reconcile_unknown": _every(_RECOVERY, "reconcile_unknown"),
         "retry_notifications": _every(_RECOVERY, "retry_notifications", MAIL),
         "relay_audit_outbox": _every(_RECOVERY, "relay_audit_outbox"),
@@ -84,3 +89,19 @@ def _forget_inherited_connections(**_kwargs: Any) -> None:
     from django.db import connections  # noqa: PLC0415 - Django is not loaded when this module is
 
     connections.close_all()
+
+
+@setup_logging.connect
+def _keep_the_log(**_kwargs: Any) -> None:
+    """Celery adds no handler of its own: every line passes the redactor of ``config.logs``."""
+
+
+@task_prerun.connect
+def _bind_task(*, task_id: str, task: Any, kwargs: dict[str, Any], **_else: Any) -> None:
+    sender = getattr(task.request, "__django_structlog__", None) or {}
+    bind_task(task_id=task_id, name=task.name, kwargs=kwargs, sender=sender)
+
+
+@task_postrun.connect
+def _forget_task(**_kwargs: Any) -> None:
+    forget_task()

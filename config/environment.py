@@ -30,16 +30,23 @@ class Environment(BaseSettings):
     ASSISTANT_DEADLINE_SECONDS: float = Field(default=8.0, gt=0, le=60)
     STRIPE_API_KEY: str = ""
     STRIPE_API_BASE: str = Field(default="https://api.stripe.com", pattern=r"^https?://")
+    STRIPE_WEBHOOK_SECRETS: CommaSeparated = ()  # any may match, so that one can be rolled; none refuses all
     GATEWAY_CONTRACT_OVERRIDES: dict[str, float | tuple[float, ...]] = Field(default_factory=dict)
     GATEWAY_TIMEOUT_SECONDS: float = Field(default=20.0, gt=0, le=120)
+    # Where orders and payments are read from (docs/ledger-source.md); empty: from this database's own tables.
+    LEDGER_SOURCE_URL: str = Field(default="", pattern=r"^(https?://[^/?#@\s]+(/[^?#\s]*)?)?$")
+    LEDGER_SOURCE_TOKEN: str = Field(default="", pattern=r"^[!-~]*$")
+    LEDGER_SOURCE_TIMEOUT_SECONDS: float = Field(default=5.0, gt=0, le=30)  # of one attempt, as a whole
     RECOVERY_INTERVAL_SECONDS: float = Field(default=30.0, ge=1, le=3600)
     EMAIL_URL: str = Field(default="console:", pattern=r"^(console:|file:///|smtps?://)")
     AUDIT_SINK: str = Field(default="log:", pattern=r"^(log:|file:///)")
+    # Who may read /metrics: holders of this token; without one, this machine alone.
+    METRICS_TOKEN: str = Field(default="", pattern=r"^([!-~]{16,200})?$")
     DEMO_MODE: bool = False
     DEMO_BREAK: Literal["", "new_key", "lost_event", "double_submit"] = ""
     LOG_FORMAT: Literal["json", "text"] = "json"
 
-    @field_validator("ALLOWED_HOSTS", "ASSISTANT_MODELS", mode="before")
+    @field_validator("ALLOWED_HOSTS", "ASSISTANT_MODELS", "STRIPE_WEBHOOK_SECRETS", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         if isinstance(value, str):
@@ -55,6 +62,8 @@ class Environment(BaseSettings):
         if not self.DEMO_MODE and self.OPENAI_BASE_URL and not self.OPENAI_BASE_URL.startswith("https://"):
             # A loopback address too: what listens there outside the demo is not known to be the simulator.
             raise ValueError("OPENAI_BASE_URL must be https outside DEMO_MODE")
+        if not self.DEMO_MODE and self.LEDGER_SOURCE_URL.startswith("http://"):
+            raise ValueError("LEDGER_SOURCE_URL must be https outside DEMO_MODE")
         if self.DEMO_BREAK and not self.DEMO_MODE:
             raise ValueError("DEMO_BREAK plants a fault and needs DEMO_MODE")
         return self

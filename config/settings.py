@@ -51,7 +51,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "refunds.middleware.LivenessMiddleware",  # before any check of host or scheme
+    "config.health.ProbeMiddleware",  # before any check of host or scheme
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -204,14 +204,19 @@ EMAIL_URL = env.EMAIL_URL
 EMAIL_BACKEND = "notifications.channels.email.configured_backend"
 DEFAULT_FROM_EMAIL = "Refund desk <refunds@example.com>"
 AUDIT_SINK = env.AUDIT_SINK
+METRICS_TOKEN = env.METRICS_TOKEN
 OPENAI_BASE_URL = env.OPENAI_BASE_URL
 OPENAI_API_KEY = env.OPENAI_API_KEY
 ASSISTANT_MODELS = env.ASSISTANT_MODELS
 ASSISTANT_DEADLINE_SECONDS = env.ASSISTANT_DEADLINE_SECONDS
 STRIPE_API_KEY = env.STRIPE_API_KEY
 STRIPE_API_BASE = env.STRIPE_API_BASE
+STRIPE_WEBHOOK_SECRETS = env.STRIPE_WEBHOOK_SECRETS
 GATEWAY_CONTRACT_OVERRIDES = env.GATEWAY_CONTRACT_OVERRIDES
 GATEWAY_TIMEOUT_SECONDS = env.GATEWAY_TIMEOUT_SECONDS
+LEDGER_SOURCE_URL = env.LEDGER_SOURCE_URL
+LEDGER_SOURCE_TOKEN = env.LEDGER_SOURCE_TOKEN
+LEDGER_SOURCE_TIMEOUT_SECONDS = env.LEDGER_SOURCE_TIMEOUT_SECONDS
 RECOVERY_INTERVAL_SECONDS = env.RECOVERY_INTERVAL_SECONDS
 
 CELERY_BROKER_URL = env.REDIS_URL

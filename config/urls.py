@@ -7,6 +7,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
+from refunds import webhooks
+
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 admin.site.site_header = admin.site.site_title = "Refund desk"
 
@@ -49,6 +51,7 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="support:ask", permanent=False)),
     path("support/", include("refunds.customer.urls")),
     path("api/", include("refunds.api.urls")),
+    path("webhooks/stripe", webhooks.stripe, name="stripe_webhook"),
     path("accounts/", include(account_patterns)),
     path("admin/review/", include("refunds.console.urls")),
     path("admin/", admin.site.urls),

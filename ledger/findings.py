@@ -13,6 +13,7 @@ class Finding(StrEnum):
     VERIFIED_DUPLICATE_CHARGE = "VERIFIED_DUPLICATE_CHARGE"
     NO_DUPLICATE_FOUND = "NO_DUPLICATE_FOUND"
     REQUIRES_INVESTIGATION = "REQUIRES_INVESTIGATION"
+    STAFF_REQUESTED = "STAFF_REQUESTED"  # nothing was found: a person of the merchant asks for this refund
 
 
 class ReasonCode(StrEnum):

@@ -6,10 +6,13 @@ A refused input is never cleaned into something that the customer did not write.
 import unicodedata
 from typing import Final
 
+from ledger.card_numbers import has_card_number, mask_card_numbers
+
 MAX_MESSAGE: Final = 2000
 MAX_ORDER_NUMBER: Final = 64
 MAX_CLIENT_TOKEN: Final = 100
 PROBLEMS: Final = ("DUPLICATE_CHARGE",)
+CARD_NUMBER_MASK: Final = "[card number removed]"
 
 _LINE_BREAKS: Final = frozenset("\n\t")
 # Unicode's embeddings, overrides and isolates: they show a text in another order than the one it is stored in.
@@ -42,7 +45,7 @@ class IntakeRefusedError(ValueError):
 def check_message(text: str) -> str:
     """Return what the customer wrote, trimmed, its line breaks made line feeds; at most 2000 characters.
 
-    Raises IntakeRefusedError: MESSAGE_REQUIRED, MESSAGE_TOO_LONG, MESSAGE_NOT_READABLE.
+    Raises IntakeRefusedError: MESSAGE_REQUIRED, MESSAGE_TOO_LONG, MESSAGE_NOT_READABLE, MESSAGE_HAS_CARD_NUMBER.
     """
     trimmed = text.replace("\r\n", "\n").replace("\r", "\n").strip()
     if any(_is_unreadable(character) for character in trimmed):
@@ -53,7 +56,18 @@ def check_message(text: str) -> str:
         raise IntakeRefusedError("MESSAGE_REQUIRED", "Tell us what happened.")
     if len(trimmed) > MAX_MESSAGE:
         raise IntakeRefusedError("MESSAGE_TOO_LONG", f"Use at most {MAX_MESSAGE} characters.")
+    if has_card_number(trimmed):
+        raise IntakeRefusedError(
+            "MESSAGE_HAS_CARD_NUMBER",
+            "Don't send card numbers: we never need one, and nothing was saved. If it matters which card it was, "
+            "give its last four digits only, for example: the card ending in 1234.",
+        )
     return trimmed
+
+
+def without_card_numbers(text: str) -> str:
+    """Return what may be shown again to whoever typed it: the text with every card number taken out."""
+    return mask_card_numbers(text, CARD_NUMBER_MASK)
 
 
 def check_order_number(text: str) -> str:

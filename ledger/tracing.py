@@ -26,3 +26,8 @@ def traceparent() -> str:
     """Return a header value that lets a task continue the current trace, or an empty string."""
     trace_id = _current.get()
     return f"00-{trace_id}-{secrets.token_hex(8)}-01" if trace_id else ""
+
+
+def end_trace() -> None:
+    """Leave the current trace."""
+    _current.set("")

@@ -144,9 +144,11 @@ def _append_event(
         "timestamp": now.isoformat(),
         "trace_id": event.trace_id,
         "subject": str(row.pk),
+        **row.event_ids,
         "sequence": event.state_sequence,
         "transition": {"from": from_state, "to": to_state},
         **_explained(why),
+        "system_version": event.system_version,
     }
     topic = f"{row.topic}.{(to_state or why.reason).lower()}"
     append_audit_event(topic=topic, subject=str(row.pk), payload=payload, now=now)

@@ -10,22 +10,19 @@ from typing import Final
 from ledger.findings import Finding, ReasonCode
 from notifications.entry import Entry, Stage, has_amount
 from notifications.facts import StatedFacts
+from notifications.request_entries import (
+    ORDER_NUMBER_NEEDED,
+    PERSON_ASKED,
+    STARTED_BY_STAFF,
+    UPDATE,
+    WITHDRAWN,
+    nothing_was_sent,
+    stands,
+    stands_unsent,
+)
 
 _ASK_AGAIN: Final = "If your statement shows something else, ask us again here and tell us what you see."
-_UPDATE: Final = "We'll update you through the contact method on your account."
 _CLOSE_THE_PAGE: Final = "You can close this page and come back to it."
-
-
-def _nothing_was_sent(facts: StatedFacts) -> bool:
-    return facts.operation_state in {None, "CREATED", "CANCELLED"} and not facts.other_operation_stands
-
-
-def _stands(*workflows: str) -> Callable[[StatedFacts], bool]:
-    return lambda facts: facts.workflow_state in workflows
-
-
-def _stands_unsent(*workflows: str) -> Callable[[StatedFacts], bool]:
-    return lambda facts: facts.workflow_state in workflows and _nothing_was_sent(facts)
 
 
 def _not_due(reason: ReasonCode, *, named: bool = False) -> Callable[[StatedFacts], bool]:
@@ -41,7 +38,7 @@ def _not_due(reason: ReasonCode, *, named: bool = False) -> Callable[[StatedFact
 
 
 def _approved(facts: StatedFacts) -> bool:
-    return facts.workflow_state == "APPROVED" and _nothing_was_sent(facts) and has_amount(facts)
+    return facts.workflow_state == "APPROVED" and nothing_was_sent(facts) and has_amount(facts)
 
 
 def _approved_duplicate(facts: StatedFacts) -> bool:
@@ -162,18 +159,20 @@ DECISION_ENTRIES: Final = (
         stage=Stage.DECISION,
         heading="Your bank is already handling a dispute for this charge.",
         body="We can't refund the same charge here while it is open. Our billing team has {order}{under_ticket}.",
-        next=_UPDATE,
+        next=UPDATE,
         requires=lambda facts: (
             facts.workflow_state == "MANUAL_REVIEW" and facts.reason_code == ReasonCode.DISPUTE_OPEN
         ),
     ),
+    *STARTED_BY_STAFF,
+    PERSON_ASKED,
     Entry(
         key="WITH_REVIEW_TEAM",
         stage=Stage.DECISION,
-        heading="Your request for {order} was received and is with our billing review team{under_ticket}.",
+        heading="{the_request} was received and is with our billing review team{under_ticket}.",
         body="A person looks at it. You don't need to do anything, and asking again won't create a second refund.",
-        next=_UPDATE,
-        requires=_stands("REQUIRES_HUMAN_APPROVAL", "MANUAL_REVIEW"),
+        next=UPDATE,
+        requires=stands("REQUIRES_HUMAN_APPROVAL", "MANUAL_REVIEW"),
     ),
     *EXPLANATIONS,
     Entry(
@@ -193,7 +192,7 @@ DECISION_ENTRIES: Final = (
         heading="No refund is due for {order}.",
         body="We checked your request and closed it.",
         next=_ASK_AGAIN,
-        requires=_stands("NO_REFUND_DUE"),
+        requires=stands("NO_REFUND_DUE"),
         closed=True,
     ),
     Entry(
@@ -202,18 +201,11 @@ DECISION_ENTRIES: Final = (
         heading="We did not approve this refund.",
         body="Our billing team looked at your request for {order} and decided against it.",
         next="If you think this is wrong, ask us again here.",
-        requires=_stands("REJECTED"),
+        requires=stands("REJECTED"),
         closed=True,
     ),
-    Entry(
-        key="WITHDRAWN",
-        stage=Stage.DECISION,
-        heading="This request was withdrawn.",
-        body="Nothing was refunded for it.",
-        next="You can start a new request for {order} here.",
-        requires=_stands_unsent("WITHDRAWN"),
-        closed=True,
-    ),
+    *WITHDRAWN,
+    ORDER_NUMBER_NEEDED,
     Entry(
         key="RECORDS_UNREADABLE",
         stage=Stage.CHECKING,
@@ -223,7 +215,7 @@ DECISION_ENTRIES: Final = (
         requires=lambda facts: (
             facts.workflow_state == "EVIDENCE_PENDING"
             and facts.case_kind == "VERIFICATION"
-            and _nothing_was_sent(facts)
+            and nothing_was_sent(facts)
         ),
     ),
     Entry(
@@ -232,7 +224,7 @@ DECISION_ENTRIES: Final = (
         heading="We've received your request.",
         body="We're checking your order and payment records. Nothing has been refunded yet.",
         next=_CLOSE_THE_PAGE,
-        requires=_stands_unsent("EVIDENCE_PENDING"),
+        requires=stands_unsent("EVIDENCE_PENDING"),
     ),
     Entry(
         key="BEING_DECIDED",
@@ -240,7 +232,7 @@ DECISION_ENTRIES: Final = (
         heading="We've compared the payments for {order}.",
         body="We're deciding about your request. Nothing has been refunded yet.",
         next=_CLOSE_THE_PAGE,
-        requires=_stands_unsent(
+        requires=stands_unsent(
             "EVIDENCE_VERIFIED", "ACTION_PROPOSED", "PROPOSAL_VALIDATED", "PROPOSAL_REJECTED"
         ),
     ),

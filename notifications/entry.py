@@ -10,6 +10,7 @@ from ledger.money import UnknownCurrencyError, format_minor_units
 from ledger.snapshot import EntryKind, EntryStatus
 from notifications.facts import StatedEntry, StatedFacts
 
+STAFF: Final = "STAFF"
 _RETURNS: Final = frozenset({EntryKind.REFUND, EntryKind.REVERSAL})
 
 
@@ -54,9 +55,18 @@ def words_for(facts: StatedFacts) -> dict[str, str]:
         "under_ticket": f" under ticket #{facts.ticket}" if facts.ticket is not None else "",
         "on_completed": f" on {time_text(facts.completed_at)}" if facts.completed_at else "",
         "to_card": f", to the card ending {facts.card_last4}" if facts.card_last4 else "",
+        "since": f" on {time_text(facts.state_since)}" if facts.state_since else "",
+        "answer_by": f" by {time_text(facts.answer_by)}" if facts.answer_by else " in time",
+        "attached_to": facts.attached_to,
+        "the_request": _request_text(facts),
         "other_orders": _list([order_text(number) for number in facts.other_order_numbers]),
         "returned": _returned(facts.entries),
     }
+
+
+def _request_text(facts: StatedFacts) -> str:
+    about = f" for {order_text(facts.order_number)}" if facts.order_number else ""
+    return f"The refund{about} that we started" if facts.origin == STAFF else f"Your request{about}"
 
 
 def order_text(number: str) -> str:

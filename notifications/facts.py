@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Final, Self
 
 
 class Receipt(StrEnum):
@@ -42,6 +42,9 @@ class StatedFacts:
     COMPLETED, also if that has changed since. ``ticket`` is the newest case's, ``case_kind`` that of an open case.
     ``provider_answered``: the provider itself answered the leading operation's newest attempt.
     ``refused_before_sending``: that attempt was refused here, and no earlier one reached the provider.
+    ``order_number`` is empty while the customer has named none; ``answer_by`` is until when that is awaited.
+    ``state_reason`` and ``state_since`` are those of the event that led to the request's state; ``attached_to`` is
+    the reference of the request that took over its words. ``origin`` is who opened it: CUSTOMER or STAFF.
     """
 
     workflow_state: str
@@ -49,6 +52,11 @@ class StatedFacts:
     order_number: str
     requested_at: datetime
     operation_state: str | None = None
+    origin: str = "CUSTOMER"
+    state_reason: str = ""
+    state_since: datetime | None = None
+    attached_to: str = ""
+    answer_by: datetime | None = None
     other_operation_stands: bool = False
     provider_answered: bool = False
     refused_before_sending: bool = False
@@ -80,6 +88,11 @@ class StatedFacts:
         return cls(**values)
 
 
+_TIMES: Final = frozenset(
+    {"requested_at", "completed_at", "last_checked_at", "next_check_at", "state_since", "answer_by"}
+)
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
@@ -98,4 +111,4 @@ def _read(name: str, value: Any) -> Any:
         return tuple(value)
     if name == "receipt":
         return Receipt(value)
-    return datetime.fromisoformat(value) if name.endswith("_at") and value is not None else value
+    return datetime.fromisoformat(value) if name in _TIMES and value is not None else value

@@ -7,7 +7,7 @@ A refund is claimed only where the operation is COMPLETED and the provider's ref
 from collections.abc import Callable
 from typing import Final
 
-from notifications.entry import Entry, Stage, has_amount
+from notifications.entry import STAFF, Entry, Stage, has_amount
 from notifications.facts import Receipt, StatedFacts
 
 _UPDATE: Final = "We'll update you through the contact method on your account."
@@ -157,6 +157,17 @@ REFUND_ENTRIES: Final = (
         requires=_was_confirmed("MANUAL_REVIEW", "PROVIDER_PENDING"),
     ),
     Entry(
+        key="REFUND_BY_STAFF_BEING_VERIFIED",
+        stage=Stage.REFUND,
+        heading="We started a refund for you and are verifying its status with our payment processor.",
+        body=(
+            "We have not received a final answer about the refund for {order}, so we look it up. "
+            "Asking about it won't create a second refund."
+        ),
+        next="We'll update you when it is confirmed.",
+        requires=lambda facts: facts.operation_state == "STATUS_UNKNOWN" and facts.origin == STAFF,
+    ),
+    Entry(
         key="REFUND_BEING_VERIFIED",
         stage=Stage.REFUND,
         heading="We received your refund request and are verifying its status with our payment processor.",
@@ -228,7 +239,7 @@ REFUND_ENTRIES: Final = (
     Entry(
         key="REFUND_UNDER_REVIEW",
         stage=Stage.REFUND,
-        heading="Your request for {order} is with our billing team{under_ticket}.",
+        heading="{the_request} is with our billing team{under_ticket}.",
         body="They are checking what our payment processor holds for it. Asking again won't create a second refund.",
         next=_UPDATE,
         requires=_people_hold_it,

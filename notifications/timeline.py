@@ -25,6 +25,11 @@ class Line:
 
 ANY: Final = "*"
 MESSAGE: Final = Line("MESSAGE_RECEIVED", "You wrote to us about this request again.")
+# Events that move nothing, by their reason.
+RECORDS: Final = {
+    "ORDER_GIVEN": Line("ORDER_GIVEN", "You told us which order this is about."),
+    "CUSTOMER_ASKED_PERSON": Line("PERSON_ASKED", "You asked for a person."),
+}
 RECEIPT: Final = Line("RECEIPT_SENT", "We sent the receipt by e-mail.")
 _REQUEST: Final = {
     ("", "EVIDENCE_PENDING"): Line("REQUEST_SAVED", "We saved your request."),
@@ -40,6 +45,24 @@ _REQUEST: Final = {
     ("MANUAL_REVIEW", "REJECTED"): Line("NOT_APPROVED", "Our billing team did not approve a refund."),
     (ANY, "REJECTED"): Line("REQUEST_CLOSED", "We closed the request."),
     (ANY, "WITHDRAWN"): Line("WITHDRAWN", "The request was withdrawn."),
+}
+# Where the reason of an event says more than its states do.
+_BECAUSE: Final = {
+    ("WITHDRAWN", "WITHDRAWN_BY_CUSTOMER"): Line("WITHDRAWN", "You withdrew the request."),
+    ("WITHDRAWN", "NOT_ANSWERED"): Line("NOT_ANSWERED", "We closed the request: we got no order number."),
+    ("WITHDRAWN", "ATTACHED"): Line(
+        "ATTACHED", "We added what you wrote to a request that you already had for that order."
+    ),
+    ("MANUAL_REVIEW", "CUSTOMER_ASKED_PERSON"): Line(
+        "PERSON_ASKED", "You asked for a person, and we passed your request to our billing team."
+    ),
+}
+# A refund that our staff started: the customer asked for nothing, and no request of theirs is told of.
+_BY_STAFF: Final = {
+    ("", "EVIDENCE_PENDING"): Line("STARTED_BY_STAFF", "Our billing team started a refund."),
+    (ANY, "MANUAL_REVIEW"): Line("PASSED_TO_PEOPLE", "Our billing team began to check it."),
+    (ANY, "NO_REFUND_DUE"): Line("NO_REFUND_DUE", "We closed it: no refund is due."),
+    (ANY, "REJECTED"): Line("REQUEST_CLOSED", "We closed it."),
 }
 _REFUND: Final = {
     ("SUBMITTED", "CREATED"): Line(
@@ -78,12 +101,26 @@ _UNSENT: Final = {
 _LINES: Final = {Subject.REQUEST: _REQUEST, Subject.REFUND: _REFUND}
 
 
-def line_for(subject: Subject, *, from_state: str, to_state: str, unsent: bool = False) -> Line | None:
+def line_for(
+    subject: Subject,
+    *,
+    from_state: str,
+    to_state: str,
+    reason: str = "",
+    unsent: bool = False,
+    by_staff: bool = False,
+) -> Line | None:
     """Return the line of one transition, or None where another line tells it already.
 
     ``unsent``: the transition belongs to an attempt of a refund that was refused before anything was sent.
+    ``by_staff``: nobody but staff asked for the refund.
     """
     if unsent and (ANY, to_state) in _UNSENT:
         return _UNSENT[ANY, to_state]
+    if subject is Subject.REQUEST:
+        if (to_state, reason) in _BECAUSE:
+            return _BECAUSE[to_state, reason]
+        if by_staff and (line := _BY_STAFF.get((from_state, to_state)) or _BY_STAFF.get((ANY, to_state))):
+            return line
     lines = _LINES[subject]
     return lines.get((from_state, to_state)) or (lines.get((ANY, to_state)) if from_state else None)

@@ -38,6 +38,7 @@ RULES_SCHEMA: Final[dict[str, Any]] = {
         "automatic_without_model": {"type": "boolean"},
         "closes_on_gateway_rejection": {"type": "boolean"},
         "review_within_business_days": {"type": "integer", "minimum": 1},
+        "customer_answer_days": {"type": "integer", "minimum": 1, "maximum": 365},
     },
 }
 _VALIDATOR: Final = Draft202012Validator(RULES_SCHEMA)
@@ -60,6 +61,7 @@ class PolicyRules:
     automatic_without_model: bool
     closes_on_gateway_rejection: bool
     review_within_business_days: int | None
+    customer_answer_days: int | None = None
 
     def auto_limit(self, currency: str) -> int | None:
         """Return the largest amount that may be approved automatically, or None if none may."""
@@ -86,4 +88,5 @@ def parse_rules(document: Any) -> PolicyRules:
         automatic_without_model=document.get("automatic_without_model", True),
         closes_on_gateway_rejection=document.get("closes_on_gateway_rejection", False),
         review_within_business_days=document.get("review_within_business_days"),
+        customer_answer_days=document.get("customer_answer_days"),
     )

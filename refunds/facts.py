@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from notifications.catalogue import Statement, statement_for
 from notifications.facts import Receipt, StatedEntry, StatedFacts
-from notifications.timeline import MESSAGE, RECEIPT, Line, Subject, line_for
+from notifications.timeline import MESSAGE, RECEIPT, RECORDS, Line, Subject, line_for
 from refunds.gateways.port import AnswerClass
 from refunds.models import RefundOperation, RefundWorkflow
 from refunds.selectors.requests import AnswerRow, ReceiptRow, RequestRows, load_rows
@@ -15,9 +15,11 @@ from refunds.states import (
     ABANDONED_OPERATION_STATES,
     UNRESOLVED_OPERATION_STATES,
     OperationState,
+    Origin,
     WorkflowState,
 )
 
+ATTACHED: Final = "ATTACHED"  # another request took over the words of this one
 # How lines of one moment stand: only a request that is past these states moves because of a refund operation.
 _BEFORE, _REFUND, _BECAUSE, _LAST = range(4)
 _BEFORE_ANY_REFUND: Final = frozenset(
@@ -78,7 +80,7 @@ def _report(workflow: RefundWorkflow, rows: RequestRows) -> RequestReport:
         operation=_leading(rows.operations),
         facts=facts,
         statement=statement_for(facts),
-        timeline=_timeline(rows),
+        timeline=_timeline(workflow, rows),
     )
 
 
@@ -90,13 +92,19 @@ def _leading(operations: list[RefundOperation]) -> RefundOperation | None:
 
 def _facts(workflow: RefundWorkflow, rows: RequestRows) -> StatedFacts:
     leading = _leading(rows.operations)
+    last = next(reversed(rows.events), None)
     open_cases = [case for case in rows.cases if case.closed_at is None]
     ticket_case = next(reversed(open_cases or rows.cases), None)
     return StatedFacts(
         workflow_state=workflow.state,
         reference=workflow.reference,
-        order_number=workflow.order.number,
+        order_number=workflow.order.number if workflow.order is not None else "",
         requested_at=workflow.created_at,
+        origin=workflow.origin,
+        state_reason=last.reason if last else "",
+        state_since=last.at if last else None,
+        attached_to=last.evidence.get("reference", "") if last and last.reason == ATTACHED else "",
+        answer_by=workflow.next_attempt_at if _waits_for_order(workflow) else None,
         finding=workflow.finding,
         reason_code=workflow.reason_code,
         ticket=ticket_case.ticket if ticket_case else None,
@@ -159,7 +167,13 @@ def _next_check_at(workflow: RefundWorkflow, operation: RefundOperation | None) 
     """Return the time that stands in the schedule, which promises a look and no outcome."""
     if operation is not None and operation.state in UNRESOLVED_OPERATION_STATES:
         return operation.next_check_at
-    return workflow.next_attempt_at if workflow.state == WorkflowState.EVIDENCE_PENDING else None
+    if workflow.state != WorkflowState.EVIDENCE_PENDING or _waits_for_order(workflow):
+        return None
+    return workflow.next_attempt_at
+
+
+def _waits_for_order(workflow: RefundWorkflow) -> bool:
+    return workflow.order_id is None and workflow.state == WorkflowState.EVIDENCE_PENDING
 
 
 def _entries(workflow: RefundWorkflow) -> tuple[StatedEntry, ...]:
@@ -194,16 +208,24 @@ def _other_orders(workflow: RefundWorkflow) -> tuple[str, ...]:
     )
 
 
-def _timeline(rows: RequestRows) -> tuple[TimelineLine, ...]:
+def _timeline(workflow: RefundWorkflow, rows: RequestRows) -> tuple[TimelineLine, ...]:
     """Return the told events by time; at one time, a refund's stand before what the request did because of them."""
+    by_staff = workflow.origin == Origin.STAFF
     told: list[tuple[datetime, int, Line | None]] = [
         (
             event.at,
             _BEFORE if event.from_state in _BEFORE_ANY_REFUND else _BECAUSE,
-            line_for(Subject.REQUEST, from_state=event.from_state, to_state=event.to_state),
+            line_for(
+                Subject.REQUEST,
+                from_state=event.from_state,
+                to_state=event.to_state,
+                reason=event.reason,
+                by_staff=by_staff,
+            ),
         )
         for event in rows.events
     ]
+    told += [(event.at, _BEFORE, RECORDS.get(event.reason)) for event in rows.records]
     unsent = {pk for pk, answer in rows.answers.items() if _refused_before_sending(answer)}
     told += [
         (
@@ -218,7 +240,7 @@ def _timeline(rows: RequestRows) -> tuple[TimelineLine, ...]:
         )
         for event in rows.operation_events
     ]
-    told += [(at, _BEFORE, MESSAGE) for at in rows.messages_at[1:]]
+    told += [(at, _BEFORE, MESSAGE) for at in rows.messages_at[0 if by_staff else 1 :]]  # the first opened it
     told += [(row.delivered_at, _LAST, RECEIPT) for row in rows.receipts.values() if row.delivered_at]
     return tuple(
         TimelineLine(at=at, key=line.key, text=line.text)

@@ -18,26 +18,7 @@ GetResponse = Callable[[HttpRequest], HttpResponse]
 _UNUSABLE: Final = Problem(400, "bad_request", "The request holds characters that cannot be used.")
 _TOO_LARGE: Final = Problem(413, "payload_too_large", "The request body is too large.")
 _NO_LENGTH: Final = Problem(411, "length_required", "Send the request with a Content-Length.")
-
-
 _BROKEN_BODY: Final = Problem(400, "body_unreadable", "The request body ended early or cannot be read.")
-_LIVENESS: Final = "/livez"
-
-
-class LivenessMiddleware:
-    """Answers ``/livez``: this process answers. It asks nothing else, so that no outage elsewhere restarts it.
-
-    It stands first: a probe speaks plain HTTP and knows the address of the process, not the name of the site.
-    """
-
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Answer the probe, or pass the request on."""
-        if request.path == _LIVENESS:
-            return HttpResponse("ok\n", content_type="text/plain", headers={"Content-Length": "3"})
-        return self.get_response(request)
 
 
 class IntakeGuardMiddleware:
@@ -121,7 +102,7 @@ def _limit() -> int:
 
 
 def _answer(request: HttpRequest, problem: Problem) -> HttpResponse:
-    if request.path.startswith("/api/"):
+    if request.path.startswith(("/api/", "/webhooks/")):
         return problem.response()
     page = render_to_string(
         "problem.html", {"problem": problem}

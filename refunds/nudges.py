@@ -5,6 +5,8 @@ Losing a nudge costs time and nothing else: the scanners of ``refunds.recovery``
 
 from dataclasses import dataclass, field
 
+from refunds.states import CheckCause
+
 
 @dataclass(frozen=True, slots=True)
 class Nudge:
@@ -30,3 +32,13 @@ def submit(operation_id: str) -> Nudge:
 def reconcile(operation_id: str) -> Nudge:
     """Return the nudge that looks an operation up at the provider."""
     return Nudge("reconcile_operation", {"operation_id": operation_id})
+
+
+def reconcile_now(operation_id: str) -> Nudge:
+    """Return the nudge that looks an operation up because a person asked, whether or not a check is due."""
+    return Nudge("reconcile_operation", {"operation_id": operation_id, "cause": CheckCause.PERSON})
+
+
+def apply_webhook(webhook_id: int) -> Nudge:
+    """Return the nudge that finds out what a stored event of the provider means."""
+    return Nudge("apply_webhook", {"webhook_id": str(webhook_id)})

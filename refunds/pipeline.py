@@ -8,31 +8,43 @@ return nudges, and the scanners of ``refunds.recovery`` would find the same work
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from approvals.models import ApprovalRequest
 from approvals.states import ApprovalState
 from ledger.sources.port import SourceUnavailable
+from refunds.actions import contact, giving_order, withdrawal
+from refunds.casework import claims, resolve, staff_start
+from refunds.casework.owned_case import CaseAction, find_case, owned_case
+from refunds.casework.refusals import CaseWorkRefusedError
+from refunds.casework.staff_request import StaffRefundRequest, check_staff_request
 from refunds.evidence.policy import PolicyUnusable, policy_of
+from refunds.evidence.webhooks import (
+    CONCLUSIVE_FOR_EVENTS,
+    adopt_foreign_refund,
+    close_event,
+    operation_of,
+    postpone_event,
+    why_ignored,
+)
 from refunds.gateways.contract import ProviderContract
 from refunds.gateways.port import AnswerClass, Gateway
-from refunds.models import RefundOperation, RefundWorkflow
-from refunds.nudges import DELIVER, Nudge, advance, reconcile, submit
+from refunds.models import GatewayWebhook, RefundOperation, RefundWorkflow
+from refunds.nudges import DELIVER, Nudge, advance, reconcile, reconcile_now, submit
 from refunds.stages.s01_authorize_request import SignedIn, authorize_request
 from refunds.stages.s02_open_workflow import open_workflow
 from refunds.stages.s03_retrieve_policy import retrieve_policy
-from refunds.stages.s04_retrieve_payments import retrieve_payments
+from refunds.stages.s04_retrieve_payments import retrieve_payments, wait_for_source
 from refunds.stages.s05_establish_duplicate import establish_duplicate, refuse_without_policy
-from refunds.stages.s06_propose_action import ask_for_proposal, record_proposal
+from refunds.stages.s06_propose_action import ask_for_proposal, form_as_proposal, record_proposal
 from refunds.stages.s07_validate_proposal import validate_proposal
 from refunds.stages.s08_obtain_approval import decide_approval, obtain_approval
 from refunds.stages.s09_create_operation import create_operation
 from refunds.stages.s10_submit_refund import submit_refund
 from refunds.stages.s11_reconcile_outcome import lose_overdue_answer, reconcile_outcome
 from refunds.stages.s12_commit_evidence import Evidence, evidence_transaction
-from refunds.states import OperationState, WorkflowState
+from refunds.states import CheckCause, CheckVerdict, OperationState, WebhookOutcome, WorkflowState
 
-RESUME_AFTER = timedelta(seconds=30)
 _W = WorkflowState
 
 
@@ -54,18 +66,53 @@ def open_request(
     client_token: str,
     now: datetime,
 ) -> Opened:
-    """Stages 1 and 2: authorise the order and open its workflow; raises ``OrderNotFoundError``."""
+    """Stages 1 and 2: authorise the order and open its workflow; an empty number waits for the customer.
+
+    Raises ``OrderNotFoundError`` and ``MessageRefusedError``.
+    """
     request = authorize_request(signed_in=signed_in, order_number=order_number)
     opened = open_workflow(
         request=request, message=message, problem=problem, client_token=client_token, now=now
     )
-    return Opened(opened.workflow_id, opened.created, (advance(opened.workflow_id),))
+    nudges = (advance(opened.workflow_id),) if request.order_id is not None else ()
+    return Opened(opened.workflow_id, opened.created, nudges)
+
+
+def give_order(*, signed_in: SignedIn, workflow_id: str, order_number: str, now: datetime) -> Opened:
+    """Name the order of a request that waits for it; the answer may be another request, open for that order.
+
+    Raises ``RequestNotFoundError``, ``OrderNotFoundError`` and ``OrderRefusedError``.
+    """
+    answering = giving_order.give_order(
+        signed_in=signed_in, workflow_id=workflow_id, order_number=order_number, now=now
+    )
+    return Opened(answering, created=False, nudges=(advance(answering),))
+
+
+def withdraw_request(*, signed_in: SignedIn, workflow_id: str, now: datetime) -> tuple[Nudge, ...]:
+    """Take an own request back; raises ``RequestNotFoundError`` and ``WithdrawRefusedError``."""
+    withdrawal.withdraw_request(signed_in=signed_in, workflow_id=workflow_id, now=now)
+    return ()
+
+
+def add_message(*, signed_in: SignedIn, workflow_id: str, message: str, now: datetime) -> tuple[Nudge, ...]:
+    """Keep more words about an own request; raises ``RequestNotFoundError`` and ``MessageRefusedError``."""
+    contact.add_message(signed_in=signed_in, workflow_id=workflow_id, message=message, now=now)
+    return ()
+
+
+def ask_person(*, signed_in: SignedIn, workflow_id: str, now: datetime) -> tuple[Nudge, ...]:
+    """Bring an own request before people; raises ``RequestNotFoundError`` and ``PersonRefusedError``."""
+    contact.ask_person(signed_in=signed_in, workflow_id=workflow_id, now=now)
+    return ()
 
 
 def advance_workflow(*, workflow_id: str, clock: Callable[[], datetime]) -> tuple[Nudge, ...]:
     """Take a workflow as far as it goes without the provider: evidence, proposal, decision, operation."""
     now = clock()
     workflow = RefundWorkflow.objects.get(pk=workflow_id)
+    if workflow.order_id is None:  # nothing can be established; only the customer's time may be over
+        return (DELIVER,) if giving_order.close_unanswered(workflow_id=workflow_id, now=now) else ()
     if workflow.state == _W.EVIDENCE_PENDING:
         _establish_evidence(workflow, now)
         workflow = RefundWorkflow.objects.get(pk=workflow_id)
@@ -112,6 +159,67 @@ def decide(
     return (DELIVER,) if approval.state == ApprovalState.REJECTED else ()
 
 
+def start_staff_refund(*, asked: StaffRefundRequest, now: datetime) -> Opened:
+    """Open a refund that staff ask for, in full or in part; raises ``StaffStartRefusedError``, before any row."""
+    request = check_staff_request(asked)
+    workflow = staff_start.new_staff_workflow(request, now=now)
+    policy = retrieve_policy(workflow=workflow, at=now)
+    workflow_id, created = staff_start.open_staff_workflow(request, workflow, policy, now=now)
+    return Opened(workflow_id, created, (advance(workflow_id),))
+
+
+def claim_case(*, action: CaseAction, now: datetime) -> int:
+    """Lend a case to a member of staff; return the ticket they hold. Raises ``CaseWorkRefusedError``."""
+    return claims.claim_case(action, now=now)
+
+
+def release_case(*, action: CaseAction, now: datetime) -> None:
+    """Give a case back; raises ``CaseWorkRefusedError``."""
+    claims.release_case(action, now=now)
+
+
+def read_evidence_again(*, action: CaseAction, now: datetime) -> tuple[Nudge, ...]:
+    """Let a request that people own be read anew; raises ``CaseWorkRefusedError``."""
+    return (advance(resolve.read_evidence_again(action, now=now)),)
+
+
+def rebuild_command(*, action: CaseAction, now: datetime) -> None:
+    """Make a command from facts alone and put it before others (stages 3 to 8, in one transaction).
+
+    Raises ``CaseWorkRefusedError``; nothing was written then. The source is read before any lock is taken.
+    """
+    workflow = RefundWorkflow.objects.get(pk=find_case(action).subject_id)
+    resolve.require_order(workflow)
+    policy = retrieve_policy(workflow=workflow, at=now)
+    if isinstance(policy, PolicyUnusable):
+        raise CaseWorkRefusedError("POLICY_UNUSABLE")
+    snapshot = retrieve_payments(workflow=workflow, now=now)
+    if isinstance(snapshot, SourceUnavailable):
+        raise CaseWorkRefusedError("SOURCE_UNAVAILABLE")
+    payments = [payment.payment_id for payment in snapshot.order.payments]
+    with owned_case(action, now=now, payment_ids=payments) as owned:
+        evidence = owned.evidence
+        resolve.begin_rebuild(owned, action)
+        establish_duplicate(evidence=evidence, snapshot=snapshot, policy=policy)
+        resolve.require_proven(evidence.workflow)
+        record_proposal(evidence=evidence, outcome=form_as_proposal(workflow=evidence.workflow))
+        validate_proposal(evidence=evidence, policy=policy)
+        resolve.require_validated(evidence.workflow)
+        obtain_approval(evidence=evidence, policy=policy)
+
+
+def close_without_refund(*, action: CaseAction, outcome: str, now: datetime) -> tuple[Nudge, ...]:
+    """Close a request that people own, as NO_REFUND_DUE or REJECTED; raises ``CaseWorkRefusedError``."""
+    resolve.close_without_refund(action, outcome=outcome, now=now)
+    return (DELIVER,)
+
+
+def look_up_again(*, operation_id: str, staff_user_id: int, now: datetime) -> tuple[Nudge, ...]:
+    """Have the provider asked about an operation in doubt now; raises ``CaseWorkRefusedError``."""
+    resolve.wish_to_look_up(operation_id=operation_id, staff_user_id=staff_user_id, now=now)
+    return (reconcile_now(operation_id),)
+
+
 def submit_operation(
     *, operation_id: str, gateway: Gateway, clock: Callable[[], datetime]
 ) -> tuple[Nudge, ...]:
@@ -123,16 +231,63 @@ def submit_operation(
 
 
 def reconcile_operation(
-    *, operation_id: str, gateway: Gateway, contract: ProviderContract, now: datetime
+    *,
+    operation_id: str,
+    gateway: Gateway,
+    contract: ProviderContract,
+    now: datetime,
+    cause: CheckCause = CheckCause.SCHEDULED,
+    seen_reference: str = "",
 ) -> tuple[Nudge, ...]:
     """Stage 11 for one operation: an overdue answer becomes unknown, and what is unknown is looked up."""
     lose_overdue_answer(operation_id=operation_id, now=now)
-    reconcile_outcome(operation_id=operation_id, gateway=gateway, contract=contract, now=now)
+    verdict = reconcile_outcome(
+        operation_id=operation_id,
+        gateway=gateway,
+        contract=contract,
+        now=now,
+        cause=cause,
+        seen_reference=seen_reference,
+    )
+    return (submit(operation_id),) if verdict is CheckVerdict.CONFIRMED_ABSENT else (DELIVER,)
+
+
+def apply_webhook(
+    *, webhook_id: int, gateway: Gateway, contract: ProviderContract, livemode: bool, now: datetime
+) -> tuple[Nudge, ...]:
+    """Find out what a stored event means: it only says where to look, and the object says what is true.
+
+    An event of the other mode, or about nothing of ours, is closed without effect. One whose look-up fails is tried
+    again; one that comes before our own commit finds its operation by the id in its metadata.
+    """
+    webhook = GatewayWebhook.objects.get(pk=webhook_id)
+    if webhook.outcome != WebhookOutcome.RECEIVED:
+        return ()
+    ignored = why_ignored(webhook, livemode=livemode)
+    if ignored is not None:
+        close_event(webhook, WebhookOutcome.IGNORED, ignored)
+        return ()
+    operation = operation_of(webhook)
+    if operation is None:
+        adopt_foreign_refund(webhook=webhook, gateway=gateway, now=now)
+        return ()
+    verdict = reconcile_outcome(
+        operation_id=operation.pk,
+        gateway=gateway,
+        contract=contract,
+        now=now,
+        cause=CheckCause.WEBHOOK,
+        seen_reference=webhook.object_id,
+    )
+    if verdict in CONCLUSIVE_FOR_EVENTS:
+        close_event(webhook, WebhookOutcome.APPLIED, str(verdict))
+    else:
+        postpone_event(webhook, str(verdict or "OVERTAKEN"), now=now)
     return (DELIVER,)
 
 
 def _establish_evidence(workflow: RefundWorkflow, now: datetime) -> None:
-    """Stages 3 to 5; a source that cannot be read leaves the request waiting for the scanner."""
+    """Stages 3 to 5; a source that cannot be read leaves the request waiting, with a case about it."""
     policy = retrieve_policy(workflow=workflow, at=now)
     snapshot = retrieve_payments(workflow=workflow, now=now)
     with evidence_transaction(workflow_id=workflow.pk, now=now) as evidence:
@@ -141,8 +296,7 @@ def _establish_evidence(workflow: RefundWorkflow, now: datetime) -> None:
         if isinstance(policy, PolicyUnusable):
             refuse_without_policy(evidence=evidence, unusable=policy)
         elif isinstance(snapshot, SourceUnavailable):
-            evidence.workflow.next_attempt_at = now + RESUME_AFTER
-            evidence.workflow.save(update_fields=["next_attempt_at"])
+            wait_for_source(evidence=evidence, unavailable=snapshot, policy=policy)
         else:
             establish_duplicate(evidence=evidence, snapshot=snapshot, policy=policy)
 

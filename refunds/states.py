@@ -49,6 +49,23 @@ class Origin(StrEnum):
     STAFF = "STAFF"
 
 
+class CheckCause(StrEnum):
+    """Why a reconciliation check is made."""
+
+    SCHEDULED = "SCHEDULED"  # the contract's interval has passed: the only cause that uses its checks up
+    WEBHOOK = "WEBHOOK"  # the provider sent an event about this refund
+    PERSON = "PERSON"  # somebody asked for it
+
+
+class WebhookOutcome(StrEnum):
+    """What became of one stored event."""
+
+    RECEIVED = "RECEIVED"  # waits to be applied
+    APPLIED = "APPLIED"
+    IGNORED = "IGNORED"  # not about a refund, or not about ours
+    GIVEN_UP = "GIVEN_UP"  # the look-up kept failing; the scheduled checks go on without it
+
+
 class CheckVerdict(StrEnum):
     """What one reconciliation check established."""
 

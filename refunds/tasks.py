@@ -19,9 +19,11 @@ from ledger.relay import relay_audit_events
 from ledger.tracing import start_trace, traceparent
 from notifications.services import claim_due_notifications
 from refunds import pipeline, recovery
-from refunds.gateways.registry import get_contract, get_gateway
+from refunds.gateways.registry import get_contract, get_gateway, uses_live_mode
+from refunds.metrics.counters import NUDGES_LOST
 from refunds.nudges import Nudge
 from refunds.stages.s13_notify_customer import notify_customer
+from refunds.states import CheckCause
 
 logger = structlog.get_logger("tasks")
 MAIL_BATCH, MAIL_SECONDS = 5, 20.0  # a mail server that never answers must not hold its worker for long
@@ -39,6 +41,7 @@ def _send(nudge: Nudge, carried: str) -> None:
         current_app.send_task(f"refunds.{nudge.task}", kwargs={**nudge.kwargs, "traceparent": carried})
     except OperationalError:
         logger.warning("nudge.lost", task=nudge.task)
+        NUDGES_LOST.inc()
 
 
 @shared_task(name="refunds.advance_workflow")
@@ -56,19 +59,51 @@ def submit_operation(*, operation_id: str, traceparent: str = "", **_later: Any)
 
 
 @shared_task(name="refunds.reconcile_operation", max_retries=0)
-def reconcile_operation(*, operation_id: str, traceparent: str = "", **_later: Any) -> None:
+def reconcile_operation(
+    *, operation_id: str, cause: str = CheckCause.SCHEDULED, traceparent: str = "", **_later: Any
+) -> None:
     """Look one operation up at the provider (stage 11)."""
     start_trace(traceparent)
     nudges = pipeline.reconcile_operation(
-        operation_id=operation_id, gateway=get_gateway(), contract=get_contract(), now=now_utc()
+        operation_id=operation_id,
+        gateway=get_gateway(),
+        contract=get_contract(),
+        now=now_utc(),
+        cause=CheckCause(cause),
     )
     send_nudges(nudges)
+
+
+@shared_task(name="refunds.apply_webhook", max_retries=0)
+def apply_webhook(*, webhook_id: str, traceparent: str = "", **_later: Any) -> None:
+    """Find out what one stored event means (stage 11)."""
+    start_trace(traceparent)
+    nudges = pipeline.apply_webhook(
+        webhook_id=int(webhook_id),
+        gateway=get_gateway(),
+        contract=get_contract(),
+        livemode=uses_live_mode(),
+        now=now_utc(),
+    )
+    send_nudges(nudges)
+
+
+@shared_task(name="refunds.apply_webhooks")
+def apply_webhooks(**_later: Any) -> None:
+    """Find stored events that are still to be applied."""
+    _scan("apply_webhooks", recovery.find_unapplied_webhooks(now=now_utc()))
 
 
 @shared_task(name="refunds.resume_workflows")
 def resume_workflows(**_later: Any) -> None:
     """Find requests and operations whose nudge was lost."""
     _scan("resume_workflows", recovery.find_resumable_work(now=now_utc()))
+
+
+@shared_task(name="refunds.recheck_evidence")
+def recheck_evidence(**_later: Any) -> None:
+    """Find requests whose ledger source could not be read, once their next try is due."""
+    _scan("recheck_evidence", recovery.find_unread_evidence(now=now_utc()))
 
 
 @shared_task(name="refunds.recover_submitted")

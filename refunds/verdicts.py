@@ -1,17 +1,21 @@
 """What an answer or a look-up proves about an operation, and the state that follows. Pure.
 
 Positive evidence (an object of ours at the provider) moves the operation whichever attempt it answers. Negative
-evidence counts only for the newest attempt, and only if no earlier one may have executed. Silence, age and a
-missing object prove nothing.
+evidence counts only for the newest attempt, and only if no earlier one may have executed. Silence and age prove
+nothing, and a missing object proves absence only by the whole rule of ``_judge_missing``.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from http import HTTPStatus
 from typing import Final
 
 from refunds.gateways.port import AnswerClass, LookupAnswer, ProviderStatus, RefundFact
 from refunds.states import OPERATION_TABLE, CheckVerdict, OperationState
 
+LIST_SURFACE: Final = "refunds.list"
+MAX_EXECUTIONS: Final = 5  # attempts that may have executed; then people take over
 _O = OperationState
 _POSITIVE: Final = {
     AnswerClass.ACCEPTED: _O.COMPLETED,
@@ -23,16 +27,28 @@ _BY_VERDICT: Final = {
     CheckVerdict.CONFIRMED_PENDING: _O.PROVIDER_PENDING,
     CheckVerdict.CONFIRMED_FAILED: _O.FAILED,
 }
+_MISSING: Final = {
+    CheckVerdict.CONFIRMED_ABSENT: _O.CONFIRMED_ABSENT,
+    CheckVerdict.CONFIRMED_REJECTED: _O.REJECTED,
+}
+_IN_DOUBT: Final = frozenset({_O.STATUS_UNKNOWN, _O.MANUAL_REVIEW})
+_FOR_PEOPLE: Final = (_O.MANUAL_REVIEW, _O.STATUS_UNKNOWN)  # SUBMITTED gets there by way of being in doubt
 _PENDING: Final = frozenset({_O.PROVIDER_PENDING})
 _WEAKER_THAN: Final = {_O.COMPLETED: _PENDING, _O.FAILED: _PENDING}  # pending after the end tells nothing new
 
 
 def state_after_answer(
-    state: OperationState, answer: AnswerClass, *, earlier: Sequence[AnswerClass | None]
+    state: OperationState,
+    answer: AnswerClass,
+    *,
+    earlier: Sequence[AnswerClass | None],
+    went_back_before: bool = False,
 ) -> OperationState | None:
     """Return the state that an attempt's answer moves the operation to, or None if it moves nothing.
 
     ``earlier`` holds the answers of all earlier attempts; None is an attempt that was never answered.
+    ``went_back_before``: refused because money of this payment is back already, so the books are asked whose doing
+    that was before anything is called rejected.
     """
     if answer in _POSITIVE:
         return _legal(state, _POSITIVE[answer])
@@ -41,14 +57,44 @@ def state_after_answer(
     may_have_executed = any(cls is not AnswerClass.NOT_EXECUTED for cls in earlier)
     if answer is AnswerClass.NOT_EXECUTED and not may_have_executed:
         return _O.CREATED
-    if answer is AnswerClass.REFUSED and not may_have_executed:
+    if answer is AnswerClass.REFUSED and not may_have_executed and not went_back_before:
         return _O.REJECTED
     return _O.STATUS_UNKNOWN
 
 
-def state_after_check(state: OperationState, verdict: CheckVerdict) -> OperationState | None:
-    """Return the state that a reconciliation verdict moves the operation to, or None if it moves nothing."""
-    return _legal(state, _BY_VERDICT[verdict]) if verdict in _BY_VERDICT else None
+def state_after_check(state: OperationState, judgement: "Judgement") -> OperationState | None:
+    """Return the state that a reconciliation check moves the operation to, or None if it moves nothing.
+
+    Only an operation that is in doubt can be proven absent or rejected; what the provider shows moves every state.
+    """
+    verdict = judgement.verdict
+    if judgement.contradictory:
+        return next((to for to in _FOR_PEOPLE if OPERATION_TABLE.allows(state, to)), None)
+    if verdict in _BY_VERDICT:
+        return _legal(state, _BY_VERDICT[verdict])
+    return _MISSING.get(verdict) if state in _IN_DOUBT else None
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFacts:
+    """One attempt: when its call began and what came of it; no class is an answer that never came."""
+
+    started_at: datetime
+    answer_class: AnswerClass | None
+    http_status: int | None
+
+    @property
+    def may_have_executed(self) -> bool:
+        """Tell whether the provider may have made a refund for this attempt."""
+        return self.answer_class not in {AnswerClass.NOT_EXECUTED, AnswerClass.REFUSED}
+
+
+@dataclass(frozen=True, slots=True)
+class AbsenceRule:
+    """The provider's windows: how long a call may still run, and how long a key stands for its first use."""
+
+    in_flight_horizon: timedelta
+    safe_resend: timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +105,7 @@ class OperationFacts:
     amount_minor_units: int
     currency: str
     processor_reference: str | None
+    attempts: tuple[AttemptFacts, ...] = ()  # oldest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +118,9 @@ class Judgement:
     contradictory: bool = False  # the provider shows what must not be: waiting will not help
 
 
-def judge(facts: OperationFacts, lookups: Sequence[LookupAnswer]) -> Judgement:
+def judge(
+    facts: OperationFacts, lookups: Sequence[LookupAnswer], *, rule: AbsenceRule, now: datetime
+) -> Judgement:
     """Weigh what the provider showed. Only an object that carries our operation id is ours."""
     lines: list[str] = []
     ours: dict[str, RefundFact] = {}
@@ -88,11 +137,48 @@ def judge(facts: OperationFacts, lookups: Sequence[LookupAnswer]) -> Judgement:
     if ours:
         (refund,) = ours.values()
         return _judge_found(refund, facts, lines)
-    if any(lookup.complete for lookup in lookups):
-        lines.append("not found in a complete list; it may still be executing, so absence is not proven")
-        return Judgement(CheckVerdict.NOT_FOUND_YET, None, tuple(lines))
+    if any(lookup.complete and lookup.surface == LIST_SURFACE for lookup in lookups):
+        return _judge_missing(facts, rule, now, lines)
     lines.append("no source could be read completely; nothing is proven")
     return Judgement(CheckVerdict.STILL_AMBIGUOUS, None, tuple(lines))
+
+
+def _judge_missing(facts: OperationFacts, rule: AbsenceRule, now: datetime, lines: list[str]) -> Judgement:
+    """Judge a complete list without our refund: by itself it proves nothing.
+
+    Absence needs all of: no reference that was ever ours, the in-flight horizon passed since the last attempt that
+    may have executed, and no attempt that ended in a 500, whose effect may come later. Absence is of use only while
+    the key is safe to send again. A refusal of the newest attempt then says what became of the instruction.
+    """
+    if facts.processor_reference is not None:
+        lines.append(f"{facts.processor_reference} was ours and is not listed; absence is not proven")
+        return Judgement(CheckVerdict.STILL_AMBIGUOUS, None, tuple(lines))
+    doubtful = [attempt for attempt in facts.attempts if attempt.may_have_executed]
+    refused = bool(facts.attempts) and facts.attempts[-1].answer_class is AnswerClass.REFUSED
+    if any(attempt.http_status == HTTPStatus.INTERNAL_SERVER_ERROR for attempt in doubtful):
+        lines.append("not listed, but an attempt ended in a 500: its effect may still come")
+        return Judgement(CheckVerdict.NOT_FOUND_YET, None, tuple(lines))
+    horizon = max((attempt.started_at for attempt in doubtful), default=now) + rule.in_flight_horizon
+    if doubtful and now < horizon:
+        lines.append(f"not listed, but a call may still be executing until {horizon.isoformat()}")
+        return Judgement(CheckVerdict.NOT_FOUND_YET, None, tuple(lines))
+    if refused:
+        lines.append("not listed, and the newest attempt was refused: no refund was made")
+        return Judgement(CheckVerdict.CONFIRMED_REJECTED, None, tuple(lines))
+    ends = safe_until(facts.attempts, rule)
+    if ends is None or now >= ends:
+        lines.append("not listed, but the key is no longer safe to send again; people decide")
+        return Judgement(CheckVerdict.NOT_FOUND_YET, None, tuple(lines))
+    lines.append(
+        f"not listed after the in-flight horizon, no attempt ended in a 500, key safe until {ends.isoformat()}"
+    )
+    return Judgement(CheckVerdict.CONFIRMED_ABSENT, None, tuple(lines))
+
+
+def safe_until(attempts: Sequence[AttemptFacts], rule: AbsenceRule) -> datetime | None:
+    """Return when the key stops being safe to send again; it counts from its first use, None before any."""
+    first_use = min((attempt.started_at for attempt in attempts), default=None)
+    return first_use + rule.safe_resend if first_use is not None else None
 
 
 def _judge_found(refund: RefundFact, facts: OperationFacts, lines: list[str]) -> Judgement:
@@ -109,7 +195,8 @@ def _judge_found(refund: RefundFact, facts: OperationFacts, lines: list[str]) ->
         ProviderStatus.UNRECOGNISED: CheckVerdict.STILL_AMBIGUOUS,
     }[refund.status]
     lines.append(f"{refund.processor_reference} is ours and its status is {refund.status}")
-    return Judgement(verdict, refund, tuple(lines))
+    unknown_word = refund.status is ProviderStatus.UNRECOGNISED  # waiting will not teach us a word
+    return Judgement(verdict, refund, tuple(lines), contradictory=unknown_word)
 
 
 def _is_ours(refund: RefundFact, facts: OperationFacts) -> bool:

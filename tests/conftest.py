@@ -4,6 +4,8 @@ import pytest
 
 from ledger import tracing
 
+pytest_plugins = ["tests.failures.plugin"]
+
 
 @pytest.fixture(autouse=True)
 def _no_leaking_trace():

@@ -30,8 +30,11 @@ TRACE = f"00-{'a' * 32}-{'b' * 16}-01"
 NAMES = {
     "refunds.advance_workflow": ["workflow_id"],
     "refunds.submit_operation": ["operation_id"],
-    "refunds.reconcile_operation": ["operation_id"],
+    "refunds.reconcile_operation": ["operation_id", "cause"],
     "refunds.resume_workflows": [],
+    "refunds.recheck_evidence": [],
+    "refunds.apply_webhook": ["webhook_id"],
+    "refunds.apply_webhooks": [],
     "refunds.recover_submitted": [],
     "refunds.reconcile_unknown": [],
     "refunds.retry_notifications": [],
@@ -95,6 +98,7 @@ def test_every_task_takes_ids_and_the_trace_and_nothing_else():
 def test_money_the_model_and_mail_have_queues_of_their_own():
     queues = {name: app.amqp.router.route({}, name)["queue"].name for name in NAMES}
     assert queues["refunds.submit_operation"] == queues["refunds.reconcile_operation"] == MONEY == "money"
+    assert queues["refunds.apply_webhook"] == MONEY
     assert queues["refunds.advance_workflow"] == ASSISTANT == "assistant"
     assert queues["refunds.retry_notifications"] == MAIL == "mail"
     assert {q for name, q in queues.items() if not NAMES[name] and name != "refunds.retry_notifications"} == {

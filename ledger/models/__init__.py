@@ -4,6 +4,7 @@ from ledger.models.erasable import ErasableText, text_sha256
 from ledger.models.facts import Customer, LedgerEntry, Merchant, Order, Payment, StaffMembership
 from ledger.models.heartbeat import Heartbeat
 from ledger.models.stateful import EventKind, EventModel, StatefulModel
+from ledger.models.switch import Switch
 
 __all__ = [
     "AppendOnlyError",
@@ -21,5 +22,6 @@ __all__ = [
     "Payment",
     "StaffMembership",
     "StatefulModel",
+    "Switch",
     "text_sha256",
 ]

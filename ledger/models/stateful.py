@@ -46,6 +46,11 @@ class StatefulModel(_GuardedSave, models.Model):
     class Meta:
         abstract = True
 
+    @property
+    def event_ids(self) -> dict[str, str]:
+        """The ids by which this row's events are found, as they are published and logged."""
+        return {f"{self.topic}_id": str(self.pk)}
+
 
 class EventModel(AppendOnlyModel):
     """One event of a stateful row: what moved, who moved it, on which evidence, under which versions."""

@@ -13,9 +13,9 @@ class SourceFailureKind(StrEnum):
 
     TIMEOUT = "TIMEOUT"
     CONNECTION = "CONNECTION"  # refused, reset or dropped; includes an exhausted connection pool
-    UNAVAILABLE = "UNAVAILABLE"  # 502, 503, 504
+    UNAVAILABLE = "UNAVAILABLE"  # 502, 503, 504, and what is not tried again at once: other 5xx, 429
     REFUSED = "REFUSED"  # 401, 403: never retried, a person has to repair the credentials
-    DISCREPANCY = "DISCREPANCY"  # an answer that contradicts itself or the question: never retried
+    DISCREPANCY = "DISCREPANCY"  # contradicts itself, the question or what is held: never retried
 
 
 @dataclass(frozen=True, slots=True)

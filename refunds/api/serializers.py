@@ -37,12 +37,8 @@ class IntakeField(serializers.Field[str, str, str, Any]):
         raise serializers.ValidationError(f"{self.field_name} is required.", code=f"{self.field_name}_{word}")
 
 
-class NewRefundRequestSerializer(serializers.Serializer[Any]):
-    """A customer's request about one of their own orders."""
-
-    message = IntakeField(check_message, help_text="What happened, in the customer's own words.")
-    order_number = IntakeField(check_order_number, help_text="One of the customer's own orders.")
-    problem = IntakeField(check_problem, required=False, default="", help_text="DUPLICATE_CHARGE.")
+class StrictSerializer(serializers.Serializer[Any]):
+    """Members that this version knows, and no others."""
 
     def to_internal_value(self, data: Any) -> Any:
         """Refuse members that this version does not know, rather than ignoring what somebody meant."""
@@ -55,6 +51,36 @@ class NewRefundRequestSerializer(serializers.Serializer[Any]):
     @staticmethod
     def _unknown() -> list[serializers.ErrorDetail]:
         return [serializers.ErrorDetail("This member is not known.", code="unknown_field")]
+
+
+class NewRefundRequestSerializer(StrictSerializer):
+    """A customer's request about one of their own orders; without a number it waits until they name one."""
+
+    message = IntakeField(check_message, help_text="What happened, in the customer's own words.")
+    order_number = IntakeField(
+        check_order_number,
+        required=False,
+        allow_null=True,
+        default="",
+        help_text="One of the customer's own orders. Left out or null: not known yet.",
+    )
+    problem = IntakeField(check_problem, required=False, default="", help_text="DUPLICATE_CHARGE.")
+
+    def validate_order_number(self, value: str | None) -> str:
+        """Return the number, or an empty text where none is known yet."""
+        return value or ""
+
+
+class MessageSerializer(StrictSerializer):
+    """Something more about a request."""
+
+    message = IntakeField(check_message, help_text="What the customer adds, in their own words.")
+
+
+class OrderNumberSerializer(StrictSerializer):
+    """The order that a request is about."""
+
+    order_number = IntakeField(check_order_number, help_text="One of the customer's own orders.")
 
 
 class StatusSerializer(serializers.Serializer[Any]):
@@ -90,7 +116,11 @@ class RefundRequestSerializer(serializers.Serializer[Any]):
 
     workflow_id = serializers.CharField(source="workflow.pk")
     reference = serializers.CharField(source="workflow.reference")
-    order_number = serializers.CharField(source="facts.order_number")
+    order_number = serializers.CharField(
+        source="workflow.order.number",
+        allow_null=True,
+        help_text="null until the customer has named an order.",
+    )
     state = serializers.CharField(source="workflow.state")
     finding = serializers.CharField(source="workflow.finding")
     reason_code = serializers.CharField(source="workflow.reason_code")

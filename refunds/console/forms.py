@@ -28,6 +28,14 @@ _KINDS: Final = {
 }
 
 
+_WHOSE: Final = (
+    ("", "Everybody's"),
+    ("mine", "Claimed by me"),
+    ("unclaimed", "Claimed by nobody"),
+    ("overdue", "Overdue"),
+)
+
+
 class QueueFilterForm(forms.Form):
     """Narrows the queue; what does not fit is ignored with an error, never searched."""
 
@@ -36,13 +44,16 @@ class QueueFilterForm(forms.Form):
         required=False,
         choices=[("", "All kinds"), *((k.value, t) for k, t in _KINDS.items())],
     )
+    whose = forms.ChoiceField(label="Whose", required=False, choices=_WHOSE)
     q = forms.CharField(label="Ticket, order, reference or id", required=False, max_length=64)
 
     def wanted(self) -> QueueFilter:
         """Return the filter; a field with an error filters nothing."""
         self.is_valid()
         return QueueFilter(
-            kind=self.cleaned_data.get("kind", ""), text=self.cleaned_data.get("q", "").strip()
+            kind=self.cleaned_data.get("kind", ""),
+            text=self.cleaned_data.get("q", "").strip(),
+            whose=self.cleaned_data.get("whose", ""),
         )
 
 

@@ -2,12 +2,19 @@
 
 from django.urls import path
 
-from refunds.console import views
+from refunds.console import scoreboard, views, work
 
 app_name = "console"
 urlpatterns = [
     path("", views.queue, name="queue"),
+    path("scoreboard/", scoreboard.scoreboard, name="scoreboard"),
     path("<int:ticket>/", views.case, name="case"),
     path("<int:ticket>/approve/", views.decide_case, {"decision": "approve"}, name="approve"),
     path("<int:ticket>/reject/", views.decide_case, {"decision": "reject"}, name="reject"),
+    path("<int:ticket>/claim/", work.claim, name="claim"),
+    path("<int:ticket>/release/", work.release, name="release"),
+    path("<int:ticket>/read-again/", work.do, {"name": "read-again"}, name="read-again"),
+    path("<int:ticket>/rebuild/", work.do, {"name": "rebuild"}, name="rebuild"),
+    path("<int:ticket>/close/", work.do, {"name": "close"}, name="close"),
+    path("<int:ticket>/look-up/<str:operation_id>/", work.look_up, name="look-up"),
 ]

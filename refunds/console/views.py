@@ -6,10 +6,10 @@ Nothing here decides: a POST is one call to ``refunds.pipeline.decide``, and wha
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -19,16 +19,13 @@ from ledger.transitions import TransitionRefusedError
 from refunds.console import wording
 from refunds.console.access import may_approve, staff_only, why_no_decision
 from refunds.console.forms import ApproveForm, DecisionForm, QueueFilterForm, RejectForm
+from refunds.console.pages import UNPROCESSABLE, case_or_404, case_page, page
 from refunds.pipeline import decide
 from refunds.selectors.review import list_queue
-from refunds.selectors.review_case import get_case
 from refunds.selectors.review_records import ApprovalFacts, CaseEvidence, QueueRow, Reviewer
 from refunds.tasks import send_nudges
 
 _FORMS: Final[dict[str, type[DecisionForm]]] = {"approve": ApproveForm, "reject": RejectForm}
-_CONFLICT = 409
-_FORBIDDEN = 403
-_UNPROCESSABLE = 422
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +35,8 @@ class QueueLine:
     row: QueueRow
     why: str
     waiting: str
+    due: str
+    claimed: str
 
 
 @require_safe
@@ -46,18 +45,24 @@ def queue(request: HttpRequest, reviewer: Reviewer) -> HttpResponse:
     """Show the open cases of the reviewer's merchants, oldest first."""
     form = QueueFilterForm(request.GET)
     wanted = form.wanted()
-    page = list_queue(reviewer=reviewer, wanted=wanted, page=_page_number(request), now=now_utc())
-    query = {"kind": wanted.kind, "q": wanted.text} if wanted.is_set else {}
-    return _page(
+    listed = list_queue(reviewer=reviewer, wanted=wanted, page=_page_number(request), now=now_utc())
+    query = {"kind": wanted.kind, "whose": wanted.whose, "q": wanted.text} if wanted.is_set else {}
+    return page(
         request,
         "console/queue.html",
         title="Review queue",
         form=form,
         filtered=wanted.is_set,
-        page=page,
+        page=listed,
         lines=[
-            QueueLine(row, wording.why_a_person(row.reason), wording.waiting_text(row.waiting))
-            for row in page.rows
+            QueueLine(
+                row,
+                wording.why_a_person(row.reason),
+                wording.waiting_text(row.waiting),
+                wording.due_text(row.promise),
+                wording.claimed_text(row.lease),
+            )
+            for row in listed.rows
         ],
         filter_query=urlencode(query),
     )
@@ -67,14 +72,14 @@ def queue(request: HttpRequest, reviewer: Reviewer) -> HttpResponse:
 @staff_only
 def case(request: HttpRequest, reviewer: Reviewer, ticket: int) -> HttpResponse:
     """Show one case with its evidence."""
-    return _case_page(request, reviewer, _case_or_404(reviewer, ticket))
+    return case_page(request, reviewer, case_or_404(reviewer, ticket))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @staff_only
 def decide_case(request: HttpRequest, reviewer: Reviewer, ticket: int, decision: str) -> HttpResponse:
     """Confirm and record one decision; ``?seen=`` is the fingerprint that the case page showed."""
-    found = _case_or_404(reviewer, ticket)
+    found = case_or_404(reviewer, ticket)
     if not may_approve(reviewer, found):
         raise PermissionDenied
     if request.method == "POST":
@@ -89,7 +94,7 @@ def _ask_to_confirm(
     if approval is None or why_no_decision(reviewer, found):
         return redirect("console:case", ticket=found.ticket)
     if request.GET.get("seen", approval.fingerprint) != approval.fingerprint:
-        return _case_page(request, reviewer, found, refused="FINGERPRINT_CHANGED")
+        return _refused(request, reviewer, found, "FINGERPRINT_CHANGED")
     form = _FORMS[decision](initial={"fingerprint": approval.fingerprint})
     return _confirm_page(request, found, approval, decision, form)
 
@@ -99,13 +104,13 @@ def _take_decision(
 ) -> HttpResponse:
     approval, barred = found.approval, why_no_decision(reviewer, found)
     if approval is None or barred:
-        return _case_page(request, reviewer, found, refused=barred or "NOT_PENDING")
+        return _refused(request, reviewer, found, barred or "NOT_PENDING")
     form = _FORMS[decision](request.POST)
     if not form.is_valid():
-        return _confirm_page(request, found, approval, decision, form, status=_UNPROCESSABLE)
+        return _confirm_page(request, found, approval, decision, form, status=UNPROCESSABLE)
     refused = _decide(reviewer, approval, decision, form.cleaned_data)
     if refused:
-        return _case_page(request, reviewer, _case_or_404(reviewer, found.ticket), refused=refused)
+        return _refused(request, reviewer, case_or_404(reviewer, found.ticket), refused)
     messages.success(request, wording.recorded_text(found, decision=decision))
     return redirect("console:case", ticket=found.ticket)
 
@@ -130,29 +135,8 @@ def _decide(reviewer: Reviewer, approval: ApprovalFacts, decision: str, entered:
     return ""
 
 
-def _case_or_404(reviewer: Reviewer, ticket: int) -> CaseEvidence:
-    found = get_case(reviewer=reviewer, ticket=ticket, now=now_utc())
-    if found is None:
-        raise Http404
-    return found
-
-
-def _case_page(
-    request: HttpRequest, reviewer: Reviewer, found: CaseEvidence, *, refused: str = ""
-) -> HttpResponse:
-    status = {"": 200, "NOT_ALLOWED": _FORBIDDEN}.get(refused, _CONFLICT)
-    barred = why_no_decision(reviewer, found)
-    return _page(
-        request,
-        "console/case.html",
-        status=status,
-        title=_title(found),
-        case=found,
-        why=[wording.why_a_person(code) for code in found.reasons],
-        waiting=wording.waiting_text(found.waiting),
-        barred=wording.why_no_decision(barred),
-        refused=wording.why_refused(refused) if refused else "",
-    )
+def _refused(request: HttpRequest, reviewer: Reviewer, found: CaseEvidence, code: str) -> HttpResponse:
+    return case_page(request, reviewer, found, refused=wording.why_refused(code), code=code)
 
 
 def _confirm_page(
@@ -165,7 +149,7 @@ def _confirm_page(
     status: int = 200,
 ) -> HttpResponse:
     verb = "Approve" if decision == "approve" else "Reject"
-    return _page(
+    return page(
         request,
         "console/decide.html",
         status=status,
@@ -179,15 +163,6 @@ def _confirm_page(
         else "The request is closed as rejected, and nothing is sent.",
         form=form,
     )
-
-
-def _title(found: CaseEvidence) -> str:
-    amount = f" · {found.amount}" if found.amount else ""
-    return f"Ticket #{found.ticket} · order #{found.order.number}{amount}"
-
-
-def _page(request: HttpRequest, template: str, *, status: int = 200, **context: Any) -> HttpResponse:
-    return render(request, template, {**admin.site.each_context(request), **context}, status=status)
 
 
 def _page_number(request: HttpRequest) -> int:

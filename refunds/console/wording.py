@@ -6,12 +6,15 @@ A code without a sentence is shown as it is: saying less is better than saying s
 from datetime import timedelta
 from typing import Final
 
-from refunds.selectors.review_records import ApprovalFacts, CaseEvidence
+from refunds.selectors.review_records import ApprovalFacts, CaseEvidence, Lease, Promise
 
 WHY_A_PERSON: Final = {
     "APPROVAL_THRESHOLD": "The amount is above what the policy lets run automatically.",
     "PERSON_REQUIRED": "An earlier approval of this request was voided or the case was reviewed, "
     "so a person must decide.",
+    "STAFF_REQUESTED": "A member of staff asked for this refund, so others must decide.",
+    "COMMAND_REBUILT": "A member of staff rebuilt the command from facts, so others must decide.",
+    "SOURCE_UNREADABLE": "The payment records could not be read, so nothing could be decided.",
     "POLICY_MISSING": "No policy version applies to this request, so nothing may be decided automatically.",
     "POLICY_OVERLAP": "More than one policy version applies to this request.",
     "POLICY_UNREADABLE": "The policy version that applies cannot be read.",
@@ -39,6 +42,10 @@ WHY_A_PERSON: Final = {
     "TOTAL_DISAGREES": "The order's total agrees with neither one charge nor both.",
     "DIFFERENT_PAYMENT_METHODS": "The two charges were paid with different methods.",
     "OUTSIDE_WINDOW": "A charge is older than the policy looks back.",
+    "NO_COMPLETED_CAPTURE": "The charge was not captured, so nothing of it can be refunded.",
+    "NOT_ENOUGH_REMAINING": "Less of the charge is left than is to be refunded.",
+    "RETURNED_ELSEWHERE": "Money went back through another charge of this order meanwhile.",
+    "REFUNDED_ELSEWHERE": "The payment was refunded elsewhere, not by this request.",
     "NOT_PROVEN": "The payment records prove nothing either way.",
     "NOT_FOUND_YET": "The provider's answer was lost, and no refund was found in time. "
     "That does not prove that there is none.",
@@ -50,8 +57,8 @@ WHY_A_PERSON: Final = {
 }
 WHY_NO_DECISION: Final = {
     "CASE_CLOSED": "This case is closed.",
-    "RECOVERY_NEEDED": "This case needs an investigation, not an approval. Actions on such cases come with the "
-    "recovery tools; until then nothing is sent and the evidence is shown as it stands.",
+    "RECOVERY_NEEDED": "This case needs an investigation, not an approval. What can be done about it stands under "
+    "Work on this case.",
     "NOT_PENDING": "This request is not waiting for a decision.",
     "NOT_ALLOWED": "You may read cases of this merchant, but not decide them.",
     "OWN_REQUEST": "You made this request, so somebody else must decide it.",
@@ -64,8 +71,58 @@ WHY_REFUSED: Final = WHY_NO_DECISION | {
     "while you were looking.",
     "FINGERPRINT_CHANGED": "The command changed while you were looking. Compare the charges again and decide "
     "about the command that is shown now.",
+    "CLAIMED_BY_ANOTHER": "A colleague works on this case. You can decide it once they give it back, or once their "
+    "20 minutes are over.",
     "EXPIRED": "This approval has expired, so the evidence must be read again first.",
 }
+
+
+WHY_NOT_DONE: Final = {
+    "CASE_CLOSED": "This case is closed.",
+    "NOT_ALLOWED": "You may read cases of this merchant, but not work on them.",
+    "OWN_REQUEST": "This is a request of your own, so somebody else must work on it.",
+    "CLAIMED_BY_ANOTHER": "A colleague works on this case. You can take it over once their 20 minutes are over.",
+    "NOT_CLAIMED": "Claim this case first, so that nobody else works on it at the same time.",
+    "NOT_IN_REVIEW": "The request is not in manual review, so nobody can do this with it now.",
+    "ORDER_UNKNOWN": "The customer has not said yet which order the request is about.",
+    "OPERATION_UNRESOLVED": "The outcome of a refund operation is not known yet. The request stays with people until "
+    "it is.",
+    "REFUND_STANDS": "A refund of this request was completed, so it cannot go on or end without one.",
+    "FINDING_NOT_VERIFIED": "The payment records do not prove that a refund is due, so no command can be built from "
+    "them.",
+    "CHECK_FAILED": "A check refuses the rebuilt command: the policy or the records do not allow it.",
+    "POLICY_UNUSABLE": "No single policy version applies, so no command can be built.",
+    "SOURCE_UNAVAILABLE": "The payment records cannot be read just now. Try again later.",
+    "NOTHING_TO_LOOK_UP": "The outcome of this operation is not in doubt, so there is nothing to look up.",
+    "REASON_REQUIRED": "Choose a reason.",
+    "NOTE_REQUIRED": "Write a note.",
+    "NOTE_TOO_LONG": "The note is too long.",
+    "NOTE_NOT_READABLE": "The note contains hidden control characters.",
+}
+
+
+def why_not_done(code: str) -> str:
+    """Return why an action was not done; it always says that nothing was changed."""
+    return f"{WHY_NOT_DONE.get(code, f'This was refused ({code}).')} Nothing was changed."
+
+
+def why_not_possible(code: str) -> str:
+    """Return why an action is not offered now, or an empty text."""
+    return WHY_NOT_DONE.get(code, code)
+
+
+def due_text(promise: Promise | None) -> str:
+    """Return how a case stands to its promise: ``1 d 2 h left``, ``2 h late``; empty without one."""
+    if promise is None:
+        return ""
+    return f"{waiting_text(promise.late)} late" if promise.is_late else f"{waiting_text(promise.left)} left"
+
+
+def claimed_text(lease: Lease | None) -> str:
+    """Return who works on a case; a lease that ran out counts as nobody's."""
+    if lease is None or not lease.runs:
+        return "nobody"
+    return "you" if lease.is_mine else lease.holder
 
 
 def why_a_person(code: str) -> str:

@@ -4,15 +4,24 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
-from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+import structlog
+from django.contrib.auth.views import redirect_to_login
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_cache_control
+from django_htmx.http import HttpResponseClientRedirect
 
+from ledger.clock import now_utc
+from ledger.ids import normalise_reference
+from ledger.throttle import count_new_request
+from refunds.models import RefundWorkflow
+from refunds.selectors.requests import get_request_by_reference
 from refunds.stages.s01_authorize_request import NotACustomerError, SignedIn, identify_customer
 
 P = ParamSpec("P")
 CustomerPage = Callable[Concatenate[HttpRequest, SignedIn, P], HttpResponse]
+
+logger = structlog.get_logger("support")
 
 
 def for_customers(page: CustomerPage[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
@@ -21,9 +30,10 @@ def for_customers(page: CustomerPage[P]) -> Callable[Concatenate[HttpRequest, P]
     What the page shows is for this person alone, so no cache may keep it.
     """
 
-    @login_required
     @wraps(page)
     def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        if not request.user.is_authenticated:
+            return _to_sign_in(request)
         try:
             signed_in = identify_customer(user=request.user, host=request.get_host(), method="session")
         except NotACustomerError:
@@ -34,3 +44,42 @@ def for_customers(page: CustomerPage[P]) -> Callable[Concatenate[HttpRequest, P]
         return response
 
     return guarded
+
+
+def is_refresh(request: HttpRequest) -> bool:
+    """Say whether a page that is open asks for its part that changes."""
+    return request.headers.get("HX-Request") == "true"
+
+
+def own_request(signed_in: SignedIn, reference: str) -> RefundWorkflow:
+    """Return the customer's own request, however they type its reference; any other one is not found."""
+    canonical = normalise_reference(reference)
+    workflow = (
+        get_request_by_reference(customer_id=signed_in.customer_id, reference=canonical)
+        if canonical
+        else None
+    )
+    if workflow is None:
+        logger.info("request.not_found", customer_id=signed_in.customer_id)
+        raise Http404
+    return workflow
+
+
+def refused_for_now(request: HttpRequest, signed_in: SignedIn) -> HttpResponse | None:
+    """Count one attempt to store or look up something; return the page for a customer who tries too often."""
+    wait = count_new_request(customer_id=signed_in.customer_id, now=now_utc())
+    if not wait:
+        return None
+    answer = render(request, "429.html", status=429)
+    answer.headers["Retry-After"] = str(wait)
+    return answer
+
+
+def _to_sign_in(request: HttpRequest) -> HttpResponse:
+    """Send a page to sign in and back; a part of one takes its page along."""
+    sign_in = redirect_to_login(request.get_full_path())
+    if is_refresh(request):
+        response: HttpResponse = HttpResponseClientRedirect(sign_in.url)
+        patch_cache_control(response, private=True, no_store=True)
+        return response
+    return sign_in

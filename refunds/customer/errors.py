@@ -21,7 +21,7 @@ def server_error(_request: HttpRequest) -> HttpResponse:
 
 def csrf_failure(_request: HttpRequest, reason: str = "") -> HttpResponse:
     """Answer a form without a valid token: nothing was stored, and opening the page again helps."""
-    logger.info("csrf.refused", reason=reason)
+    logger.info("csrf.refused", reason=reason.partition(" - ")[0])  # what follows quotes a header
     return HttpResponse(render_to_string("403_csrf.html"), status=403)
 
 

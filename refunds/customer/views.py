@@ -16,6 +16,7 @@ from refunds.customer.progress import steps_of
 from refunds.facts import report_requests
 from refunds.models import RefundWorkflow
 from refunds.pipeline import open_request
+from refunds.refusals import MessageRefusedError
 from refunds.selectors.requests import (
     PAGE_SIZE,
     asks_the_same,
@@ -54,10 +55,14 @@ def ask(request: HttpRequest, signed_in: SignedIn) -> HttpResponse:
             client_token=asked["client_token"],
             now=now_utc(),
         )
-    except OrderNotFoundError:
-        logger.info("order.not_found", customer_id=signed_in.customer_id)
-        form.refuse_order(asked["order_number"])
+    except (MessageRefusedError, OrderNotFoundError) as refused:
+        if isinstance(refused, MessageRefusedError):
+            form.add_error("message", refused.text)
+        else:
+            logger.info("order.not_found", customer_id=signed_in.customer_id)
+            form.refuse_order(asked["order_number"])
         return _ask_page(request, signed_in, form)
+    structlog.contextvars.bind_contextvars(workflow_id=opened.workflow_id)
     send_nudges(opened.nudges)
     workflow = get_object_or_404(list_requests(customer_id=signed_in.customer_id), pk=opened.workflow_id)
     if not opened.created and _is_other_request(workflow, form):

@@ -1,12 +1,25 @@
-"""Writes a completed refund into the ledger, so that it is counted once, whatever a source brought before."""
+"""Writes what the provider says about refunds into the ledger, so that each is counted once."""
 
+from collections.abc import Iterable
 from datetime import datetime
+from typing import Final
 
-from ledger.models import LedgerEntry
+from ledger.models import LedgerEntry, Payment
 from ledger.outbox import append_audit_event
 from ledger.snapshot import UNNAMED_REFUND, EntryKind, EntryStatus
 from ledger.transitions import Why
+from refunds.gateways.port import LookupAnswer, ProviderStatus, RefundFact
 from refunds.models import RefundOperation
+
+# An unknown word is counted as money that may be on its way back: never more is refundable than the truth allows.
+_ENTRY_STATUS: Final = {
+    ProviderStatus.SUCCEEDED: EntryStatus.SUCCEEDED,
+    ProviderStatus.PENDING: EntryStatus.PENDING,
+    ProviderStatus.REQUIRES_ACTION: EntryStatus.PENDING,
+    ProviderStatus.FAILED: EntryStatus.FAILED,
+    ProviderStatus.CANCELED: EntryStatus.CANCELED,
+    ProviderStatus.UNRECOGNISED: EntryStatus.PENDING,
+}
 
 
 class ReferenceMissingError(RuntimeError):
@@ -37,7 +50,9 @@ def book_refund(operation: RefundOperation, *, why: Why, now: datetime) -> None:
             currency=operation.currency,
             occurred_at=now,
         )
-        _name_unnamed(operation, now)
+        _name_unnamed(
+            operation.payment_id, amount_minor_units=operation.amount_minor_units, by=operation.pk, now=now
+        )
     elif _is_about(entry, operation):
         if entry.status != EntryStatus.SUCCEEDED:
             entry.status = EntryStatus.SUCCEEDED
@@ -55,6 +70,71 @@ def book_refund(operation: RefundOperation, *, why: Why, now: datetime) -> None:
         )
 
 
+def unbook_refund(operation: RefundOperation, *, status: EntryStatus) -> None:
+    """Bring the entry of a refund up to date that did not stay in place; what it held back is free again."""
+    LedgerEntry.objects.filter(
+        merchant_id=operation.merchant_id,
+        account=operation.account,
+        processor_reference=operation.processor_reference,
+        payment_id=operation.payment_id,
+    ).update(status=status)
+
+
+def adopt_refunds(payments: Iterable[Payment], lookups: Iterable[LookupAnswer], *, now: datetime) -> None:
+    """Keep refunds that nobody ordered here (made in the provider's dashboard): facts always land.
+
+    The caller holds the payments' locks. A refund of one of our operations is booked by that operation alone.
+    """
+    seen = {refund.processor_reference: refund for lookup in lookups for refund in lookup.refunds}
+    named = {refund.operation_id for refund in seen.values() if refund.operation_id}
+    ours = set(RefundOperation.objects.filter(pk__in=named).values_list("pk", flat=True)) if named else set()
+    foreign = [refund for refund in seen.values() if refund.operation_id not in ours]
+    for payment in payments:
+        for refund in foreign:
+            if refund.payment_reference == payment.processor_reference:
+                _adopt(payment, refund, now)
+
+
+def _adopt(payment: Payment, refund: RefundFact, now: datetime) -> None:
+    status = _ENTRY_STATUS[refund.status]
+    entry, created = LedgerEntry.objects.get_or_create(
+        merchant_id=payment.merchant_id,
+        account=payment.account,
+        processor_reference=refund.processor_reference,
+        defaults={
+            "payment": payment,
+            "kind": EntryKind.REFUND,
+            "status": status,
+            "amount_minor_units": refund.amount_minor_units,
+            "currency": refund.currency,
+            "occurred_at": refund.created_at or now,
+        },
+    )
+    if not created and entry.payment_id == payment.pk and entry.status != status:
+        entry.status = status
+        entry.save(update_fields=["status"])
+    if created:
+        if status is EntryStatus.SUCCEEDED:
+            _name_unnamed(
+                payment.pk,
+                amount_minor_units=refund.amount_minor_units,
+                by=refund.processor_reference,
+                now=now,
+            )
+        append_audit_event(
+            topic="ledger.refund_adopted",
+            subject=str(entry.pk),
+            payload={
+                "payment": payment.pk,
+                "processor_reference": refund.processor_reference,
+                "amount_minor_units": refund.amount_minor_units,
+                "currency": refund.currency,
+                "status": str(status),
+            },
+            now=now,
+        )
+
+
 def _is_about(entry: LedgerEntry, operation: RefundOperation) -> bool:
     return (entry.kind, entry.payment_id, entry.amount_minor_units, entry.currency) == (
         EntryKind.REFUND,
@@ -64,29 +144,30 @@ def _is_about(entry: LedgerEntry, operation: RefundOperation) -> bool:
     )
 
 
-def _name_unnamed(operation: RefundOperation, now: datetime) -> None:
-    """Take this refund out of what a payments export counted without naming it; the rest stays counted."""
+def _name_unnamed(payment_id: int, *, amount_minor_units: int, by: str, now: datetime) -> None:
+    """Take one named refund out of what a payments export counted without naming it; the rest stays counted."""
     unnamed = list(
         LedgerEntry.objects.filter(
-            payment_id=operation.payment_id,
+            payment_id=payment_id,
             kind=EntryKind.REFUND,
             status=EntryStatus.SUCCEEDED,
             processor_reference__contains=UNNAMED_REFUND,
-        )
+        ).select_related("payment")
     )
     if not unnamed:
         return
-    rest = sum(entry.amount_minor_units for entry in unnamed) - operation.amount_minor_units
+    payment = unnamed[0].payment
+    rest = sum(entry.amount_minor_units for entry in unnamed) - amount_minor_units
     LedgerEntry.objects.filter(pk__in=[entry.pk for entry in unnamed]).update(status=EntryStatus.CANCELED)
     if rest > 0:
         LedgerEntry.objects.create(
-            merchant_id=operation.merchant_id,
-            payment_id=operation.payment_id,
-            account=operation.account,
-            processor_reference=f"{operation.payment_reference}{UNNAMED_REFUND}beside:{operation.pk}",
+            merchant_id=payment.merchant_id,
+            payment=payment,
+            account=payment.account,
+            processor_reference=f"{payment.processor_reference}{UNNAMED_REFUND}beside:{by}",
             kind=EntryKind.REFUND,
             status=EntryStatus.SUCCEEDED,
             amount_minor_units=rest,
-            currency=operation.currency,
+            currency=unnamed[0].currency,
             occurred_at=now,
         )

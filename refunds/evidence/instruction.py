@@ -4,8 +4,19 @@ from refunds.fingerprints import RefundInstruction
 from refunds.models import RefundWorkflow
 
 
+class NoOrderError(RuntimeError):
+    """If you see this, something was decided about a request before it was known which order it is about."""
+
+
 class NoVerifiedTargetError(RuntimeError):
     """If you see this, a command was asked of a workflow whose finding names no charge to refund."""
+
+
+def order_id_of(workflow: RefundWorkflow) -> int:
+    """Return the order that the workflow is about; only requests that still wait for one have none."""
+    if workflow.order_id is None:
+        raise NoOrderError(workflow.pk)
+    return workflow.order_id
 
 
 def build_instruction(workflow: RefundWorkflow) -> RefundInstruction:

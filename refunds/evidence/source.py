@@ -1,5 +1,10 @@
 """Where this deployment reads its ledger from."""
 
+from functools import cache
+
+from django.conf import settings
+
+from ledger.sources.http_json import HttpLedgerSource
 from ledger.sources.local_tables import LocalTables
 from ledger.sources.port import LedgerSource
 
@@ -10,5 +15,18 @@ def local_source() -> LedgerSource:
 
 
 def ledger_source() -> LedgerSource:
-    """Return the configured source; local tables are read from this database, without a network call."""
-    return LocalTables()
+    """Return the configured source: over HTTP if LEDGER_SOURCE_URL names one, else this database's own tables.
+
+    It may use the network, so it is read outside any transaction.
+    """
+    if not settings.LEDGER_SOURCE_URL:
+        return LocalTables()
+    return _http_source(
+        settings.LEDGER_SOURCE_URL, settings.LEDGER_SOURCE_TOKEN, settings.LEDGER_SOURCE_TIMEOUT_SECONDS
+    )
+
+
+@cache
+def _http_source(base_url: str, token: str, timeout_seconds: float) -> LedgerSource:
+    """One for each address; what is costly to make about it is its TLS context."""
+    return HttpLedgerSource(base_url=base_url, token=token, timeout_seconds=timeout_seconds)

@@ -2,16 +2,21 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from approvals.models import ApprovalRequest
 from approvals.states import ApprovalState
 from ledger.duplicates import Finding, ReasonCode
+from ledger.snapshot import EntryKind, EntryStatus, LedgerSnapshot
 from ledger.sources.port import SourceUnavailable
 from refunds.evidence.finding import finding_for
+from refunds.evidence.instruction import order_id_of
 from refunds.evidence.policy import ApplicablePolicy
 from refunds.evidence.remaining import conservation_of
 from refunds.evidence.source import local_source
+from refunds.evidence.staff_finding import NOT_ENOUGH_REMAINING, returned_elsewhere, staff_finding
 from refunds.models import RefundWorkflow
+from refunds.states import Origin
 
 STALE = "SNAPSHOT_STALE"  # nothing is known to have changed: the one answer that waits instead of voiding
 
@@ -53,11 +58,13 @@ def _ledger_changed(
     snapshot = local_source().read_order(
         merchant_id=workflow.merchant_id,
         customer_id=workflow.customer_id,
-        order_id=workflow.order_id,
+        order_id=order_id_of(workflow),
         now=now,
     )
     if isinstance(snapshot, SourceUnavailable):
         return STALE
+    if workflow.origin == Origin.STAFF:
+        return _staff_refund_changed(workflow, snapshot, target, policy, now)
     finding = finding_for(
         snapshot=snapshot, policy=policy, now=now, leaving_out_operation=target.operation_id
     )
@@ -71,4 +78,42 @@ def _ledger_changed(
     if not proven:
         return f"FINDING_CHANGED:{finding.reason_code}"
     remaining = conservation_of(target.payment_id, leaving_out_operation=target.operation_id).remaining
-    return "NOT_ENOUGH_REMAINING" if remaining < target.amount_minor_units else None
+    return NOT_ENOUGH_REMAINING if remaining < target.amount_minor_units else None
+
+
+def _staff_refund_changed(
+    workflow: RefundWorkflow,
+    snapshot: LedgerSnapshot,
+    target: ApprovedTarget,
+    policy: ApplicablePolicy,
+    now: datetime,
+) -> str | None:
+    """What staff asked for needs no duplicate: the capture, the bank and what is left must bear it out.
+
+    Money that went back through another charge since the evidence was read is looked at by people first: the
+    refund of a duplicate and a staff refund of the charge that stays must not both pass unseen.
+    """
+    finding = staff_finding(
+        snapshot=snapshot,
+        payment_id=target.payment_id,
+        amount_minor_units=target.amount_minor_units,
+        policy=policy,
+        now=now,
+        leaving_out_operation=target.operation_id,
+    )
+    if finding.finding is not Finding.STAFF_REQUESTED:
+        return finding.reason_code
+    seen = _returned_then(workflow.snapshot or {}, target.payment_id)
+    return "RETURNED_ELSEWHERE" if returned_elsewhere(snapshot, target.payment_id) - seen else None
+
+
+def _returned_then(stored: dict[str, Any], payment_id: int) -> frozenset[str]:
+    """Return what ``returned_elsewhere`` gave when the evidence was read, from the stored snapshot."""
+    return frozenset(
+        entry["processor_reference"]
+        for payment in stored.get("order", {}).get("payments", [])
+        if payment["payment_id"] != payment_id
+        for entry in payment["entries"]
+        if entry["kind"] in {EntryKind.REFUND, EntryKind.REVERSAL}
+        and entry["status"] in {EntryStatus.SUCCEEDED, EntryStatus.PENDING}
+    )

@@ -153,9 +153,10 @@ class FakeGateway:
         refusal = self._refusal(command, payment, ordered)
         if payment is None or refusal is not None:
             status = 404 if payment is None else 400
-            return _answer(
+            answer = _answer(
                 AnswerClass.REFUSED, http_status=status, error_type="invalid_request_error", code=refusal
             )
+            return replace(answer, went_back_before=refusal in _WENT_BACK)
         facts = self._refunds.setdefault(command.account, [])
         pending = ordered is Ordered.PENDING
         fact = RefundFact(
@@ -203,6 +204,9 @@ class FakeGateway:
             detail=code or f"{len(facts)} read",
             attempts=1 if complete else 3,
         )
+
+
+_WENT_BACK = frozenset({"charge_already_refunded", "amount_above_remaining"})
 
 
 def _answer(

@@ -70,6 +70,7 @@ class GatewayAnswer:
 
     ``refund`` is set only for an object that is proven to be ours. ``error_code`` is the provider's own
     lower-case code, or an upper-case ``AdapterCode``. ``body_sha256`` digests the raw answer; it is not kept.
+    ``went_back_before``: refused because the payment's money is back already, by whose doing the answer does not say.
     """
 
     answer_class: AnswerClass
@@ -81,6 +82,7 @@ class GatewayAnswer:
     request_id: str | None
     body_sha256: str | None
     detail: str
+    went_back_before: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,6 +40,11 @@ def get_gateway() -> Gateway:
     )
 
 
+def uses_live_mode() -> bool:
+    """Say whether this process's credentials are for real money; docs.stripe.com/keys names the prefixes."""
+    return settings.STRIPE_API_KEY.startswith(("sk_live_", "rk_live_"))
+
+
 def why_unsendable(
     *, account: str, payment_reference: str, amount_minor_units: int, currency: str
 ) -> str | None:

@@ -34,18 +34,26 @@ class AnswerRule:
     error_codes: frozenset[str] | None = None
     parameters: frozenset[str] | None = None  # and no code
     rate_limited: bool | None = None
+    went_back_before: bool = False
 
 
 _INVALID: Final = "invalid_request_error"
 
 ANSWER_TABLE: Final = (
+    # Money of this payment is back, or on its way back: whose refund that is, only a look-up can say.
+    AnswerRule(
+        http_status=400,
+        error_type=_INVALID,
+        error_codes=frozenset({"charge_already_refunded", "amount_too_large"}),
+        answer_class=AnswerClass.REFUSED,
+        went_back_before=True,
+        source="docs.stripe.com/error-codes",
+    ),
     # The refund endpoint ran and refused: docs.stripe.com/error-codes.
     AnswerRule(
         http_status=400,
         error_type=_INVALID,
-        error_codes=frozenset(
-            {"charge_already_refunded", "charge_disputed", "charge_not_refundable", "refund_disputed_payment"}
-        ),
+        error_codes=frozenset({"charge_disputed", "charge_not_refundable", "refund_disputed_payment"}),
         answer_class=AnswerClass.REFUSED,
         source="docs.stripe.com/error-codes",
     ),
@@ -55,7 +63,6 @@ ANSWER_TABLE: Final = (
         error_type=_INVALID,
         error_codes=frozenset(
             {
-                "amount_too_large",
                 "amount_too_small",
                 "parameter_invalid_empty",
                 "parameter_invalid_integer",
@@ -69,11 +76,20 @@ ANSWER_TABLE: Final = (
         answer_class=AnswerClass.REFUSED,
         source="docs.stripe.com/error-low-level",
     ),
-    # More than is left, or a payment without a successful charge: no code, only the parameter at fault.
+    # More than is left: no code, only the parameter at fault.
     AnswerRule(
         http_status=400,
         error_type=_INVALID,
-        parameters=frozenset({"amount", "charge", "payment_intent", "reason", "metadata"}),
+        parameters=frozenset({"amount"}),
+        answer_class=AnswerClass.REFUSED,
+        went_back_before=True,
+        source="docs.stripe.com/api/errors",
+    ),
+    # A payment without a successful charge, or a parameter that does not fit: no code either.
+    AnswerRule(
+        http_status=400,
+        error_type=_INVALID,
+        parameters=frozenset({"charge", "payment_intent", "reason", "metadata"}),
         answer_class=AnswerClass.REFUSED,
         source="docs.stripe.com/api/errors",
     ),
@@ -156,19 +172,24 @@ def read_submission(
     error = body.get("error")
     if not isinstance(error, Mapping):
         return _answer(exchange, AnswerClass.UNKNOWN, code=AdapterCode.BODY_UNPARSABLE)
+    rule = _rule_for(exchange, error)
     return _answer(
         exchange,
-        classify_error(exchange, error),
+        rule.answer_class if rule else AnswerClass.UNKNOWN,
         error_type=word(error.get("type")),
         code=word(error.get("code")),
+        went_back_before=rule is not None and rule.went_back_before,
     )
 
 
 def classify_error(exchange: Exchange, error: Mapping[str, object]) -> AnswerClass:
     """Return the class of the first row that the error envelope matches, or UNKNOWN."""
-    return next(
-        (rule.answer_class for rule in ANSWER_TABLE if _matches(rule, exchange, error)), AnswerClass.UNKNOWN
-    )
+    rule = _rule_for(exchange, error)
+    return rule.answer_class if rule else AnswerClass.UNKNOWN
+
+
+def _rule_for(exchange: Exchange, error: Mapping[str, object]) -> AnswerRule | None:
+    return next((rule for rule in ANSWER_TABLE if _matches(rule, exchange, error)), None)
 
 
 def _matches(rule: AnswerRule, exchange: Exchange, error: Mapping[str, object]) -> bool:
@@ -221,6 +242,7 @@ def _answer(
     error_type: str | None = None,
     code: str | None = None,
     detail: str = "",
+    went_back_before: bool = False,
 ) -> GatewayAnswer:
     answered = exchange.failure is None
     return GatewayAnswer(
@@ -233,4 +255,5 @@ def _answer(
         request_id=word(exchange.headers.get("request-id")),
         body_sha256=hashlib.sha256(exchange.body).hexdigest() if answered else None,
         detail=detail or " ".join(str(part) for part in (exchange.http_status, error_type, code) if part),
+        went_back_before=went_back_before,
     )

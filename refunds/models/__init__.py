@@ -1,12 +1,14 @@
 from refunds.models.decisions import CustomerMessage, Proposal, RuleResult
 from refunds.models.gateway import GatewayAttempt, GatewayResponse, ReconciliationCheck
 from refunds.models.operation import RefundOperation, RefundOperationEvent
+from refunds.models.webhook import GatewayWebhook
 from refunds.models.workflow import RefundWorkflow, RefundWorkflowEvent
 
 __all__ = [
     "CustomerMessage",
     "GatewayAttempt",
     "GatewayResponse",
+    "GatewayWebhook",
     "Proposal",
     "ReconciliationCheck",
     "RefundOperation",

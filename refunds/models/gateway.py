@@ -5,6 +5,7 @@ from django.db import models
 from ledger.ids import ID_LENGTH
 from ledger.models import AppendOnlyModel
 from refunds.models.operation import RefundOperation
+from refunds.states import CheckCause
 
 
 class GatewayAttempt(AppendOnlyModel):
@@ -67,6 +68,7 @@ class ReconciliationCheck(AppendOnlyModel):
         RefundOperation, on_delete=models.PROTECT, related_name="checks", db_index=False
     )
     number = models.PositiveIntegerField()
+    cause = models.CharField(max_length=12, default=CheckCause.SCHEDULED)
     verdict = models.CharField(max_length=24)
     sources = models.JSONField()
     explanation = models.JSONField()

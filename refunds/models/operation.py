@@ -9,7 +9,12 @@ from ledger.ids import ID_LENGTH
 from ledger.models import EventModel, Merchant, Payment, StatefulModel
 from ledger.state_triggers import event_triggers, state_triggers
 from refunds.models.workflow import RefundWorkflow
-from refunds.states import ABANDONED_OPERATION_STATES, OPERATION_TABLE, OperationState
+from refunds.states import (
+    ABANDONED_OPERATION_STATES,
+    OPERATION_TABLE,
+    UNRESOLVED_OPERATION_STATES,
+    OperationState,
+)
 
 _S = OperationState
 _T = OPERATION_TABLE
@@ -91,6 +96,11 @@ class RefundOperation(StatefulModel):
             models.Index(
                 fields=["next_check_at"], condition=Q(next_check_at__isnull=False), name="operation_check_due"
             ),
+            models.Index(
+                fields=["state", "updated_at"],
+                condition=Q(state__in=sorted(UNRESOLVED_OPERATION_STATES)),
+                name="operation_waiting",
+            ),
         ]
         triggers = [
             *state_triggers(_T, event_table="refund_operation_events", subject_column="operation_id"),
@@ -146,6 +156,11 @@ class RefundOperation(StatefulModel):
 
     def __str__(self) -> str:
         return self.pk
+
+    @property
+    def event_ids(self) -> dict[str, str]:
+        """The instruction's own id, and the request that it belongs to."""
+        return {"workflow_id": self.workflow_id, "refund_operation_id": self.pk}
 
     @transition(field=state, source=_T.sources_of(_S.CREATED), target=_S.CREATED)
     def return_to_created(self) -> None:

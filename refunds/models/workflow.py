@@ -8,7 +8,7 @@ from django_fsm import FSMField, transition
 from ledger.ids import ID_LENGTH
 from ledger.models import Customer, EventModel, Merchant, Order, Payment, StatefulModel
 from ledger.state_triggers import event_triggers, state_triggers
-from refunds.states import WORKFLOW_TABLE, Origin, WorkflowState
+from refunds.states import TERMINAL_WORKFLOW_STATES, WORKFLOW_TABLE, Origin, WorkflowState
 
 _S = WorkflowState
 _T = WORKFLOW_TABLE
@@ -56,9 +56,18 @@ class RefundWorkflow(StatefulModel):
     id = models.CharField(primary_key=True, max_length=ID_LENGTH)
     reference = models.CharField(max_length=12, unique=True)
     origin = models.CharField(max_length=10, default=Origin.CUSTOMER)
+    maker_id = models.CharField(
+        max_length=80, blank=True, help_text="Who made the command that is decided about; never approves it."
+    )
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, related_name="+", db_index=False)
     customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="+", db_index=False)
-    order = models.ForeignKey(Order, on_delete=models.PROTECT, related_name="+")
+    order = models.ForeignKey(Order, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    staff_payment = models.ForeignKey(
+        Payment, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    staff_amount_minor_units = models.BigIntegerField(
+        null=True, blank=True, help_text="What staff asked to refund; a customer's request has none."
+    )
     problem = models.CharField(max_length=40)
     client_token = models.CharField(max_length=100, blank=True, help_text="The caller's Idempotency-Key.")
     open_slot = models.CharField(max_length=60, null=True, blank=True, unique=True)
@@ -81,6 +90,9 @@ class RefundWorkflow(StatefulModel):
     amount_minor_units = models.BigIntegerField(null=True, blank=True)
     currency = models.CharField(max_length=3, blank=True)
     command_number = models.PositiveIntegerField(default=0)
+    source_failures = models.PositiveIntegerField(
+        default=0, help_text="How often in a row the ledger's source could not be read; a case is open then."
+    )
     repeat_contacts = models.PositiveIntegerField(default=0)
     next_attempt_at = models.DateTimeField(
         null=True, blank=True, help_text="When the scanner may advance it."
@@ -97,18 +109,64 @@ class RefundWorkflow(StatefulModel):
             models.UniqueConstraint(
                 fields=["customer", "client_token"], condition=~Q(client_token=""), name="workflow_token_once"
             ),
+            models.CheckConstraint(
+                condition=Q(
+                    origin=Origin.STAFF,
+                    order__isnull=False,
+                    staff_payment__isnull=False,
+                    staff_amount_minor_units__gt=0,
+                )
+                | Q(
+                    origin=Origin.CUSTOMER,
+                    staff_payment__isnull=True,
+                    staff_amount_minor_units__isnull=True,
+                ),
+                name="workflow_amount_by_staff_alone",
+            ),
+            models.CheckConstraint(
+                condition=Q(order__isnull=False)
+                | Q(
+                    state__in=[
+                        _S.EVIDENCE_PENDING,
+                        _S.MANUAL_REVIEW,
+                        _S.WITHDRAWN,
+                        _S.REJECTED,
+                        _S.NO_REFUND_DUE,
+                    ]
+                ),
+                name="workflow_without_order_decides_nothing",
+            ),
         ]
         indexes = [
             models.Index(fields=["customer", "-created_at"], name="workflow_by_customer"),
             models.Index(
                 fields=["next_attempt_at"], condition=Q(next_attempt_at__isnull=False), name="workflow_due"
             ),
+            models.Index(
+                fields=["state", "updated_at"],
+                condition=Q(state__in=sorted(frozenset(_S) - TERMINAL_WORKFLOW_STATES)),
+                name="workflow_waiting",
+            ),
         ]
         triggers = [
             *state_triggers(_T, event_table="refund_workflow_events", subject_column="workflow_id"),
             pgtrigger.ReadOnly(
                 name="identity_is_fixed",
-                fields=["reference", "origin", "merchant", "customer", "order", "created_at"],
+                fields=[
+                    *("reference", "origin", "merchant", "customer", "created_at"),
+                    *("staff_payment", "staff_amount_minor_units"),
+                ],
+            ),
+            pgtrigger.Trigger(
+                name="order_given_once",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Update,
+                condition=pgtrigger.Condition("OLD.order_id IS DISTINCT FROM NEW.order_id"),
+                func=f"""
+                    IF OLD.order_id IS NULL AND NEW.state = '{_S.EVIDENCE_PENDING}' THEN RETURN NEW; END IF;
+                    RAISE EXCEPTION 'workflow % is about the order that was given first', OLD.id
+                        USING ERRCODE = 'integrity_constraint_violation';
+                """,
             ),
             pgtrigger.Trigger(
                 name="person_stays_required",
@@ -137,6 +195,11 @@ class RefundWorkflow(StatefulModel):
 
     def __str__(self) -> str:
         return self.reference
+
+    @property
+    def event_ids(self) -> dict[str, str]:
+        """The request's own id."""
+        return {"workflow_id": self.pk}
 
     @transition(field=state, source=_T.sources_of(_S.EVIDENCE_PENDING), target=_S.EVIDENCE_PENDING)
     def read_evidence_again(self) -> None:

@@ -66,7 +66,8 @@ class ValidationFacts:
     """Everything the checks read. Amounts are integer minor units, currencies ISO codes, ages whole days.
 
     The command is what trusted code built from the ledger; both its fields are None when there is none.
-    `auto_limit_minor_units` is None when the policy approves nothing automatically.
+    `auto_limit_minor_units` is None when the policy approves nothing automatically. `partial_allowed`: the command
+    may be for less than was captured, which staff alone may ask for.
     """
 
     proposal: ParsedProposal | Malformed
@@ -87,6 +88,7 @@ class ValidationFacts:
     auto_limit_minor_units: int | None
     person_required: bool
     allowed_references: tuple[str, ...] = ()
+    partial_allowed: bool = False
 
     @property
     def has_command(self) -> bool:

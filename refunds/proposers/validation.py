@@ -45,6 +45,7 @@ __all__ = [
 # What a finding allows a refund to be called. A finding that is not here allows none.
 _REASON_FOR_FINDING: Final[Mapping[str, ProposalReason]] = {
     "VERIFIED_DUPLICATE_CHARGE": ProposalReason.VERIFIED_DUPLICATE_CHARGE,
+    "STAFF_REQUESTED": ProposalReason.OTHER,
 }
 
 
@@ -111,7 +112,10 @@ def check_policy_rules(facts: ValidationFacts) -> CheckResult:
 
 
 def check_amount_matches_ledger(facts: ValidationFacts) -> CheckResult:
-    """Check 5: the command is for exactly the captured amount and currency, and that much is refundable."""
+    """Check 5: the command is for the captured amount and currency, and that much is refundable.
+
+    Exactly the captured amount, or for a refund that staff started any part of it.
+    """
     inputs: dict[str, Scalar] = {
         "command_amount_minor_units": facts.command_amount_minor_units,
         "command_currency": facts.command_currency,
@@ -119,12 +123,15 @@ def check_amount_matches_ledger(facts: ValidationFacts) -> CheckResult:
         "ledger_currency": facts.ledger_currency,
         "refundable_minor_units": facts.refundable_minor_units,
     }
+    if facts.partial_allowed:
+        inputs["partial_allowed"] = True
     if _asks_without_command(facts):
         return not_run(CheckRule.AMOUNT_MATCHES_LEDGER, inputs)
     amount = facts.command_amount_minor_units
     holds = (
         _is_positive_integer(amount)
-        and amount == facts.captured_minor_units
+        and (amount == facts.captured_minor_units or facts.partial_allowed)
+        and amount <= facts.captured_minor_units
         and amount <= facts.refundable_minor_units
         and bool(facts.command_currency)
         and facts.command_currency == facts.ledger_currency

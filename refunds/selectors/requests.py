@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from django.db.models import Count, Exists, Max, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
 
 from approvals.models import ReviewCase
 from ledger.models import EventKind, Order, text_sha256
@@ -32,14 +32,21 @@ _NEVER_LEFT: Final[dict[str, Any]] = {
 }
 PAGE_SIZE: Final = 20
 RECENT_ORDERS: Final = 10
+ORDER_GIVEN: Final = "ORDER_GIVEN"
+TOLD_RECORDS: Final = (ORDER_GIVEN, "CUSTOMER_ASKED_PERSON")  # events of kind RECORD that customers may read
+_AROUND_A_NUMBER: Final = "#.,;:!?()[]{}<>\"'«»“”„\u2018\u2019"  # what a sentence puts around an order number
 
 
 @dataclass(slots=True)
 class RequestRows:
-    """The rows beside one workflow, oldest first; ``answers`` to ``receipts`` are by operation id."""
+    """The rows beside one workflow, oldest first; ``answers`` to ``receipts`` are by operation id.
+
+    ``events`` moved the workflow; ``records`` moved nothing and are told all the same.
+    """
 
     operations: list[RefundOperation] = field(default_factory=list)
     events: list[RefundWorkflowEvent] = field(default_factory=list)
+    records: list[RefundWorkflowEvent] = field(default_factory=list)
     operation_events: list[RefundOperationEvent] = field(default_factory=list)
     cases: list[ReviewCase] = field(default_factory=list)
     messages_at: list[datetime] = field(default_factory=list)
@@ -92,17 +99,34 @@ def list_recent_orders(*, customer_id: int) -> list[Order]:
     return list(Order.objects.filter(customer_id=customer_id).order_by("-placed_at", "-pk")[:RECENT_ORDERS])
 
 
+def suggest_orders(*, customer_id: int, message: str) -> list[str]:
+    """Return the customer's own order numbers that stand in a text as words of their own, as they come in it.
+
+    A hint for pages to pre-select, never a decision: ``#2841.`` names order 2841, ``28411`` and ``$28.41`` do not.
+    """
+    words = [word.strip(_AROUND_A_NUMBER) for word in message.split()]
+    named = dict.fromkeys(word for word in words if word and word.isascii())
+    own = Order.objects.filter(customer_id=customer_id, number__in=list(named))
+    found = set(own.values_list("number", flat=True))
+    return [word for word in named if word in found]
+
+
 def list_messages(*, workflow_id: str) -> list[CustomerMessage]:
     """Return what the customer wrote about one request, oldest first, with its words."""
     return list(CustomerMessage.objects.filter(workflow_id=workflow_id).select_related("text").order_by("pk"))
 
 
 def asks_the_same(workflow: RefundWorkflow, *, order_number: str, message: str, problem: str = "") -> bool:
-    """Say whether a workflow was opened by this very request; an empty ``problem`` is the default one."""
+    """Say whether a workflow was opened by this very request; an empty ``problem`` is the default one.
+
+    An order that was given later was not part of the request that opened it.
+    """
     first = CustomerMessage.objects.filter(workflow=workflow).order_by("pk").first()
+    later = workflow.events.filter(kind=EventKind.RECORD, reason=ORDER_GIVEN).exists()
+    opened_with = "" if workflow.order is None or later else workflow.order.number
     return (
         first is not None
-        and (workflow.order.number, first.text_sha256) == (order_number, text_sha256(message))
+        and (opened_with, first.text_sha256) == (order_number, text_sha256(message))
         and problem in {"", workflow.problem}
     )
 
@@ -115,10 +139,10 @@ def load_rows(workflows: Sequence[RefundWorkflow]) -> dict[str, RequestRows]:
         rows[operation.workflow_id].operations.append(operation)
         rows[operation.workflow_id].answers[operation.pk] = _answer_row(operation)
     owner = {operation.pk: pk for pk, found in rows.items() for operation in found.operations}
-    for event in RefundWorkflowEvent.objects.filter(workflow_id__in=ids, kind=EventKind.TRANSITION).order_by(
-        "pk"
-    ):
-        rows[event.workflow_id].events.append(event)
+    told = Q(kind=EventKind.TRANSITION) | Q(reason__in=TOLD_RECORDS)
+    for event in RefundWorkflowEvent.objects.filter(told, workflow_id__in=ids).order_by("pk"):
+        beside = rows[event.workflow_id]
+        (beside.events if event.kind == EventKind.TRANSITION else beside.records).append(event)
     for change in RefundOperationEvent.objects.filter(
         operation_id__in=list(owner), kind=EventKind.TRANSITION
     ).order_by("pk"):

@@ -12,7 +12,15 @@ from ledger.ids import normalise_reference
 from ledger.models import StaffMembership
 from refunds.models import RefundWorkflow
 from refunds.selectors.review_charges import money_text
-from refunds.selectors.review_records import ClosedCase, QueueFilter, QueuePage, QueueRow, Reviewer
+from refunds.selectors.review_lease import lease_of, names_of, promise_of
+from refunds.selectors.review_records import (
+    ClosedCase,
+    Lease,
+    QueueFilter,
+    QueuePage,
+    QueueRow,
+    Reviewer,
+)
 
 PAGE_SIZE: Final = 50
 
@@ -29,7 +37,7 @@ def get_reviewer(*, user_id: int) -> Reviewer:
 
 def list_queue(*, reviewer: Reviewer, wanted: QueueFilter, page: int, now: datetime) -> QueuePage:
     """Return one page of the open cases that the reviewer may read; a page beyond the last is the last."""
-    cases = _filtered(_cases_of(reviewer).filter(closed_at__isnull=True), wanted)
+    cases = _filtered(_cases_of(reviewer).filter(closed_at__isnull=True), wanted, reviewer, now)
     total = cases.count()
     pages = max(1, -(-total // PAGE_SIZE))
     page = min(max(page, 1), pages)
@@ -40,7 +48,7 @@ def list_queue(*, reviewer: Reviewer, wanted: QueueFilter, page: int, now: datet
         else []
     )
     return QueuePage(
-        rows=_rows(rows, now),
+        rows=_rows(rows, reviewer, now),
         total=total,
         page=page,
         pages=pages,
@@ -52,9 +60,17 @@ def _cases_of(reviewer: Reviewer) -> QuerySet[ReviewCase]:
     return ReviewCase.objects.filter(merchant_id__in=reviewer.merchant_ids)
 
 
-def _filtered(cases: QuerySet[ReviewCase], wanted: QueueFilter) -> QuerySet[ReviewCase]:
+def _filtered(
+    cases: QuerySet[ReviewCase], wanted: QueueFilter, reviewer: Reviewer, now: datetime
+) -> QuerySet[ReviewCase]:
     if wanted.kind:
         cases = cases.filter(kind=wanted.kind)
+    if wanted.whose == "mine":
+        cases = cases.filter(claimed_by=f"user:{reviewer.user_id}", claimed_until__gt=now)
+    elif wanted.whose == "unclaimed":
+        cases = cases.filter(Q(claimed_until__isnull=True) | Q(claimed_until__lte=now))
+    elif wanted.whose == "overdue":
+        cases = cases.filter(due_at__lte=now)
     if wanted.text:
         cases = cases.filter(_matching(wanted.text))
     return cases
@@ -73,7 +89,7 @@ def _matching(text: str) -> Q:
     return found | Q(ticket=int(number)) if number.isascii() and number.isdigit() else found
 
 
-def _rows(cases: Iterable[ReviewCase], now: datetime) -> tuple[QueueRow, ...]:
+def _rows(cases: Iterable[ReviewCase], reviewer: Reviewer, now: datetime) -> tuple[QueueRow, ...]:
     cases = tuple(cases)
     subjects = [case.subject_id for case in cases]
     if not subjects:
@@ -85,11 +101,25 @@ def _rows(cases: Iterable[ReviewCase], now: datetime) -> tuple[QueueRow, ...]:
             subject_id__in=subjects, state=ApprovalState.PENDING
         ).annotate(votes=Count("events", filter=~Q(events__voter_id="")))
     }
-    return tuple(_row(case, workflows[case.subject_id], pending.get(case.subject_id), now) for case in cases)
+    names = names_of(case.claimed_by for case in cases)
+    return tuple(
+        _row(
+            case,
+            workflows[case.subject_id],
+            pending.get(case.subject_id),
+            lease_of(case, user_id=reviewer.user_id, names=names, now=now),
+            now,
+        )
+        for case in cases
+    )
 
 
 def _row(
-    case: ReviewCase, workflow: RefundWorkflow, approval: ApprovalRequest | None, now: datetime
+    case: ReviewCase,
+    workflow: RefundWorkflow,
+    approval: ApprovalRequest | None,
+    lease: Lease | None,
+    now: datetime,
 ) -> QueueRow:
     amount = workflow.amount_minor_units
     return QueueRow(
@@ -99,12 +129,14 @@ def _row(
         opened_at=case.opened_at,
         waiting=now - case.opened_at,
         merchant_name=case.merchant.name,
-        order_number=workflow.order.number,
+        order_number=workflow.order.number if workflow.order else "",
         reference=workflow.reference,
         state=str(workflow.state),
         amount="" if amount is None else money_text(amount, workflow.currency),
         votes=getattr(approval, "votes", 0),
         approvals_needed=approval.approvals_needed if approval else 0,
+        promise=promise_of(case, now),
+        lease=lease,
     )
 
 

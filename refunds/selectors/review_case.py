@@ -17,6 +17,7 @@ from refunds.models import (
 )
 from refunds.selectors.review_charges import LedgerRow, changes_since, compare_charges, money_text
 from refunds.selectors.review_history import list_operations, list_receipts, list_timeline, text_pairs
+from refunds.selectors.review_lease import lease_of, names_of, promise_of
 from refunds.selectors.review_records import (
     ApprovalFacts,
     CaseEvidence,
@@ -29,7 +30,7 @@ from refunds.selectors.review_records import (
     Reviewer,
     RuleFact,
 )
-from refunds.states import HUMAN_WORKFLOW_STATES
+from refunds.states import HUMAN_WORKFLOW_STATES, Origin
 
 
 def get_case(*, reviewer: Reviewer, ticket: int, now: datetime) -> CaseEvidence | None:
@@ -53,6 +54,9 @@ def _evidence(case: ReviewCase, workflow: RefundWorkflow, reviewer: Reviewer, no
     votes = list(ApprovalEvent.objects.filter(approval__in=approvals).order_by("at", "pk"))
     operations = list(RefundOperation.objects.filter(workflow=workflow).order_by("created_at", "pk"))
     events = list(RefundWorkflowEvent.objects.filter(workflow=workflow).order_by("at", "pk"))
+    starter = events[0].actor_id if workflow.origin == Origin.STAFF and events else ""
+    names = names_of([case.claimed_by, starter])
+    me = f"user:{reviewer.user_id}"
     return CaseEvidence(
         ticket=case.ticket,
         kind=case.kind,
@@ -67,7 +71,11 @@ def _evidence(case: ReviewCase, workflow: RefundWorkflow, reviewer: Reviewer, no
         reference=workflow.reference,
         state=str(workflow.state),
         repeat_contacts=workflow.repeat_contacts,
-        about_reviewer=workflow.customer.user_id == reviewer.user_id,
+        about_reviewer=workflow.customer.user_id == reviewer.user_id or starter == me,
+        about_customer_self=workflow.customer.user_id == reviewer.user_id,
+        started_by=names.get(starter, starter),
+        promise=promise_of(case, now),
+        lease=lease_of(case, user_id=reviewer.user_id, names=names, now=now),
         amount=_amount(workflow.amount_minor_units, workflow.currency),
         order=_order(workflow),
         ledger=_ledger(workflow, operations),
@@ -96,8 +104,10 @@ def _amount(amount_minor_units: int | None, currency: str) -> str:
     return "" if amount_minor_units is None else money_text(amount_minor_units, currency)
 
 
-def _order(workflow: RefundWorkflow) -> OrderFacts:
+def _order(workflow: RefundWorkflow) -> OrderFacts | None:
     order = workflow.order
+    if order is None:
+        return None
     return OrderFacts(
         number=order.number,
         description=order.description,
@@ -112,7 +122,7 @@ def _order(workflow: RefundWorkflow) -> OrderFacts:
 def _ledger(workflow: RefundWorkflow, operations: Iterable[RefundOperation]) -> LedgerFacts | None:
     if workflow.snapshot is None or workflow.snapshot_taken_at is None:
         return None
-    entries = LedgerEntry.objects.filter(payment__order_id=workflow.order_id).select_related("payment")
+    entries = LedgerEntry.objects.filter(payment__order=workflow.order).select_related("payment")
     rows_now = [
         LedgerRow(
             payment_reference=entry.payment.processor_reference,

@@ -20,6 +20,10 @@ from refunds.models import (
 from refunds.selectors.review_charges import money_text
 from refunds.selectors.review_records import AttemptFact, CheckFact, EventFact, OperationFacts, ReceiptFact
 
+_NOTED_STAGES = frozenset(
+    {"REVIEW", "OPEN_WORKFLOW"}
+)  # where staff may write a note; votes tell theirs themselves
+
 
 def text_pairs(document: Any) -> tuple[tuple[str, str], ...]:
     """Return a stored JSON document as keys and texts, by key: the database keeps no order of its own."""
@@ -100,23 +104,25 @@ def list_timeline(
         if event.kind == EventKind.TRANSITION or event.approval_id not in pending
     ]
     about_operations = RefundOperationEvent.objects.filter(operation__in=operations).order_by("at", "pk")
-    notes = _notes(shown)
+    events = list(events)
+    notes = _notes(event for event in shown if event.voter_id)
+    work_notes = _notes(event for event in events if event.stage in _NOTED_STAGES)
     facts = [
-        *(_event("request", event) for event in events),
+        *(_event("request", event, work_notes) for event in events),
         *(_event("approval", event, notes) for event in shown),
         *(_event("operation", event) for event in about_operations),
     ]
     return tuple(sorted(facts, key=lambda fact: fact.at))
 
 
-def _notes(votes: list[ApprovalEvent]) -> dict[int, str]:
-    """Return what reviewers wrote beside their votes, by the id of the text; erased texts are empty."""
-    ids = [vote.evidence["note_text"] for vote in votes if vote.voter_id and "note_text" in vote.evidence]
+def _notes(events: Iterable[EventModel]) -> dict[int, str]:
+    """Return what staff wrote beside these events, by the id of the text; erased texts are empty."""
+    ids = [event.evidence["note_text"] for event in events if "note_text" in event.evidence]
     return dict(ErasableText.objects.filter(pk__in=ids).values_list("pk", "body")) if ids else {}
 
 
 def _event(subject: str, event: EventModel, notes: dict[int, str] | None = None) -> EventFact:
-    is_vote = event.kind == EventKind.RECORD
+    noted = event.kind == EventKind.RECORD or event.stage in _NOTED_STAGES
     return EventFact(
         at=event.at,
         subject=subject,
@@ -126,7 +132,7 @@ def _event(subject: str, event: EventModel, notes: dict[int, str] | None = None)
         actor=f"{event.actor_type} {event.actor_id}",
         reason=event.reason,
         policy_version=event.policy_version,
-        note=(notes or {}).get(event.evidence.get("note_text"), "") if is_vote else "",
+        note=(notes or {}).get(event.evidence.get("note_text"), "") if noted else "",
     )
 
 

@@ -17,20 +17,48 @@ class Reviewer:
 
 @dataclass(frozen=True, slots=True)
 class QueueFilter:
-    """What a reviewer looks for: one kind of case, or a ticket, order number, reference or id."""
+    """What a reviewer looks for: one kind of case, whose it is, or a ticket, order number, reference or id.
+
+    ``whose`` is ``mine``, ``unclaimed`` or ``overdue``.
+    """
 
     kind: str = ""
     text: str = ""
+    whose: str = ""
 
     @property
     def is_set(self) -> bool:
         """Return whether anything is filtered away."""
-        return bool(self.kind or self.text)
+        return bool(self.kind or self.text or self.whose)
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Who works on a case until when; a lease that ran out may be taken over."""
+
+    holder: str
+    until: datetime
+    is_mine: bool
+    runs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """By when people promised to look at a case; ``late`` is by how much that has passed, or zero."""
+
+    due_at: datetime
+    left: timedelta
+    late: timedelta
+
+    @property
+    def is_late(self) -> bool:
+        """Return whether the promise is broken."""
+        return self.late > timedelta(0)
 
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """One open case in the queue; ``amount`` is empty while no amount is established."""
+    """One open case in the queue; ``amount`` is empty while no amount is established, as is the order's number."""
 
     ticket: int
     kind: str
@@ -44,6 +72,8 @@ class QueueRow:
     amount: str
     votes: int
     approvals_needed: int
+    promise: Promise | None
+    lease: Lease | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,9 +290,13 @@ class CaseEvidence:
     reference: str
     state: str
     repeat_contacts: int
-    about_reviewer: bool
+    about_reviewer: bool  # the reviewer is its customer, or started it: somebody else must decide
+    about_customer_self: bool  # the reviewer is its customer: somebody else must work on it
+    started_by: str  # the member of staff who opened it; empty for a customer's request
+    promise: Promise | None
+    lease: Lease | None
     amount: str
-    order: OrderFacts
+    order: OrderFacts | None
     ledger: LedgerFacts | None
     finding: FindingFacts | None
     policy: PolicyFacts | None

@@ -1,7 +1,7 @@
 """Stage 1. Authenticate and authorise.
 
 Input: the signed-in user, how they signed in, and the host they came to.
-Output: user, tenant, scope, allowed actions and a verified order of their own.
+Output: user, tenant, scope, allowed actions, and a verified order of their own where they named one.
 Failure destination: the transactional path stops; a foreign order and a missing one get the same answer.
 """
 
@@ -43,11 +43,16 @@ class SignedIn:
 
 @dataclass(frozen=True, slots=True)
 class AuthorizedRequest:
-    """A signed-in customer and one order that is theirs."""
+    """A signed-in customer and one order that is theirs; no order where they have not named one yet."""
 
     signed_in: SignedIn
-    order_id: int
+    order_id: int | None
     order_number: str
+
+    @property
+    def slot(self) -> str | None:
+        """Return the slot that one open request of this customer about this order takes."""
+        return f"{self.signed_in.customer_id}:{self.order_id}" if self.order_id is not None else None
 
 
 def identify_customer(*, user: AbstractBaseUser | AnonymousUser, host: str, method: str) -> SignedIn:
@@ -76,8 +81,11 @@ def identify_customer(*, user: AbstractBaseUser | AnonymousUser, host: str, meth
 def authorize_request(*, signed_in: SignedIn, order_number: str) -> AuthorizedRequest:
     """Return the customer's own order of that number; raise ``OrderNotFoundError`` alike for foreign and missing.
 
-    One query, scoped by tenant and customer, so that both cases do the same work.
+    One query, scoped by tenant and customer, so that both cases do the same work. An empty number names no order:
+    nothing is looked up, and nothing is guessed from what the customer wrote.
     """
+    if not order_number:
+        return AuthorizedRequest(signed_in=signed_in, order_id=None, order_number="")
     number = order_number.strip().removeprefix("#")
     order = (
         Order.objects.filter(

@@ -1,23 +1,26 @@
 """Stage 2. Create a durable workflow identity, before anything consequential.
 
 Input: an authorised request and the customer's words.
-Output: a workflow in EVIDENCE_PENDING, or the one that is already open for the order.
+Output: a workflow in EVIDENCE_PENDING, or the one that is already open for the order. Without an order it waits
+for the customer, and there is one such request at a time.
 Failure destination: nothing is stored, and repeating the request is safe.
 """
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import F
 
 from ledger.actors import Actor
 from ledger.ids import new_id, new_reference
-from ledger.models import ErasableText, text_sha256
-from ledger.transitions import Why, create_with_event
-from refunds.models import CustomerMessage, RefundWorkflow
+from ledger.models import Customer
+from ledger.transitions import Why, create_with_event, lock_row
+from refunds.evidence.messages import add_contact, keep_message
+from refunds.models import RefundWorkflow
+from refunds.selectors.answer_time import get_answer_time
+from refunds.states import TERMINAL_WORKFLOW_STATES, Origin
 
 if TYPE_CHECKING:
     from refunds.stages.s01_authorize_request import AuthorizedRequest
@@ -39,20 +42,23 @@ def open_workflow(
 ) -> OpenedWorkflow:
     """Open one workflow for the order, or attach the message to the open one.
 
-    Two unique columns decide between parallel requests: the slot of the order, and the caller's token.
+    Two unique columns decide between parallel requests: the slot of the order, and the caller's token. Requests
+    without an order have no slot; their customer's row is locked instead. Raises ``MessageRefusedError``.
     """
     for last_try in (False, False, True):
         try:
             with transaction.atomic(durable=True):
-                return _open(request, message, problem, client_token, now)
+                found = _find_waiting(request, client_token) if request.order_id is None else None
+                if found is None:
+                    return _open(request, message, problem, client_token, now)
         except IntegrityError:
             found = _find_open(request, client_token)
-            if found is not None:
-                return _attach(found, message, client_token, now)
-            if last_try:
+            if found is None and last_try:
                 raise
-            # What was in the way has ended meanwhile, so the next try opens a request of its own.
-    raise AssertionError("the last try returns or raises")
+        if found is not None and (attached := _attach(found, message, client_token, now)):
+            return attached
+        # What was in the way has ended meanwhile, so the next try opens a request of its own.
+    raise AssertionError("what is in the way ends again and again")
 
 
 def _open(
@@ -67,10 +73,9 @@ def _open(
         order_id=request.order_id,
         problem=problem or DUPLICATE_CHARGE,
         client_token=client_token,
-        open_slot=f"{signed_in.customer_id}:{request.order_id}",
-        next_attempt_at=now,
-        claimed_until=now + timedelta(seconds=settings.RECOVERY_INTERVAL_SECONDS),  # by its nudge
+        open_slot=request.slot,
         created_at=now,
+        **_schedule(request, now),
     )
     why = Why(
         actor=Actor.customer(signed_in.user_id),
@@ -79,30 +84,54 @@ def _open(
         evidence={"identity": signed_in.as_evidence(), "order_id": request.order_id},
     )
     create_with_event(workflow, why, now=now)
-    _keep_message(workflow.pk, message, now)
+    keep_message(workflow_id=workflow.pk, message=message, now=now)
     return OpenedWorkflow(workflow_id=workflow.pk, created=True)
 
 
+def _schedule(request: "AuthorizedRequest", now: datetime) -> dict[str, Any]:
+    """Return when the scanner looks: after its nudge's turn, or when the customer's time to answer is over."""
+    if request.order_id is None:
+        wait = get_answer_time(merchant_id=request.signed_in.merchant_id, at=now)
+        return {"next_attempt_at": now + wait}
+    claimed_until = now + timedelta(seconds=settings.RECOVERY_INTERVAL_SECONDS)  # by its nudge
+    return {"next_attempt_at": now, "claimed_until": claimed_until}
+
+
+def _find_waiting(request: "AuthorizedRequest", client_token: str) -> RefundWorkflow | None:
+    """Return the same call's request, else the customer's open one without an order; others wait meanwhile."""
+    customer_id = request.signed_in.customer_id
+    Customer.objects.select_for_update(no_key=True).get(pk=customer_id)
+    if (same_call := _same_call(request, client_token)) is not None:
+        return same_call
+    mine = RefundWorkflow.objects.filter(
+        customer_id=customer_id, order_id__isnull=True, origin=Origin.CUSTOMER
+    )
+    return mine.exclude(state__in=TERMINAL_WORKFLOW_STATES).order_by("created_at").first()
+
+
 def _find_open(request: "AuthorizedRequest", client_token: str) -> RefundWorkflow | None:
+    if (same_call := _same_call(request, client_token)) is not None:
+        return same_call
     mine = RefundWorkflow.objects.filter(customer_id=request.signed_in.customer_id)
-    if client_token:
-        same_call = mine.filter(client_token=client_token).first()
-        if same_call is not None:
-            return same_call
-    return mine.filter(open_slot=f"{request.signed_in.customer_id}:{request.order_id}").first()
+    return mine.filter(open_slot=request.slot).first() if request.slot else None
 
 
-def _attach(workflow: RefundWorkflow, message: str, client_token: str, now: datetime) -> OpenedWorkflow:
-    """Keep what was written as a repeat contact, unless it is the same call or the same words arriving again."""
-    same_call = client_token and workflow.client_token == client_token
-    same_words = CustomerMessage.objects.filter(workflow_id=workflow.pk, text_sha256=text_sha256(message))
-    if not same_call and not same_words.exists():
+def _same_call(request: "AuthorizedRequest", client_token: str) -> RefundWorkflow | None:
+    if not client_token:
+        return None
+    mine = RefundWorkflow.objects.filter(customer_id=request.signed_in.customer_id)
+    return mine.filter(client_token=client_token).first()
+
+
+def _attach(found: RefundWorkflow, message: str, client_token: str, now: datetime) -> OpenedWorkflow | None:
+    """Keep what was written as a repeat contact, unless it is the same call or the same words arriving again.
+
+    None: the request has ended, and is not what this very call opened.
+    """
+    if not client_token or found.client_token != client_token:
         with transaction.atomic(durable=True):
-            RefundWorkflow.objects.filter(pk=workflow.pk).update(repeat_contacts=F("repeat_contacts") + 1)
-            _keep_message(workflow.pk, message, now)
-    return OpenedWorkflow(workflow_id=workflow.pk, created=False)
-
-
-def _keep_message(workflow_id: str, message: str, now: datetime) -> None:
-    text = ErasableText.keep(message, now=now)
-    CustomerMessage.objects.create(workflow_id=workflow_id, text=text, text_sha256=text.sha256, at=now)
+            workflow = lock_row(RefundWorkflow, found.pk)
+            if workflow.state in TERMINAL_WORKFLOW_STATES:
+                return None
+            add_contact(workflow_id=workflow.pk, message=message, now=now)
+    return OpenedWorkflow(workflow_id=found.pk, created=False)

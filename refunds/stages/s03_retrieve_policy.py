@@ -16,6 +16,8 @@ from refunds.models import RefundWorkflow
 
 def retrieve_policy(*, workflow: RefundWorkflow, at: datetime) -> ApplicablePolicy | PolicyUnusable:
     """Return the policy in force at ``at`` for the workflow's order and problem."""
+    if workflow.order_id is None:
+        raise ValueError(f"{workflow.pk} has no order yet, so no policy applies to it")
     order = Order.objects.select_related("merchant").get(pk=workflow.order_id)
     methods = set(Payment.objects.filter(order_id=order.pk).values_list("method_type", flat=True))
     context = PolicyContext(

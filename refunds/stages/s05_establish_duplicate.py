@@ -1,7 +1,8 @@
 """Stage 5. Establish whether a duplicate charge exists.
 
 Input: the ledger snapshot, the policy's numbers, and the unresolved operations on these payments.
-Output: VERIFIED_DUPLICATE_CHARGE, NO_DUPLICATE_FOUND or REQUIRES_INVESTIGATION, with the rows that prove it.
+Output: VERIFIED_DUPLICATE_CHARGE, NO_DUPLICATE_FOUND or REQUIRES_INVESTIGATION, with the rows that prove it;
+STAFF_REQUESTED where staff ask for a refund themselves: nothing is found then, and the capture is proven.
 Failure destination: nothing due -> NO_REFUND_DUE; not proven either way -> people investigate.
 """
 
@@ -14,9 +15,11 @@ from ledger.transitions import Why
 from refunds.evidence.finding import finding_for
 from refunds.evidence.instruction import build_instruction
 from refunds.evidence.policy import ApplicablePolicy, PolicyUnusable
+from refunds.evidence.staff_finding import StaffFinding, staff_finding
 from refunds.gateways.registry import why_unsendable
+from refunds.models import RefundWorkflow
 from refunds.stages.s12_commit_evidence import Evidence
-from refunds.states import WorkflowState
+from refunds.states import Origin, WorkflowState
 
 STAGE = "ESTABLISH_DUPLICATE"
 _ACTOR = Actor.system("stage:ESTABLISH_DUPLICATE")
@@ -24,9 +27,9 @@ _ACTOR = Actor.system("stage:ESTABLISH_DUPLICATE")
 
 def establish_duplicate(
     *, evidence: Evidence, snapshot: LedgerSnapshot, policy: ApplicablePolicy
-) -> DuplicateFinding:
+) -> DuplicateFinding | StaffFinding:
     """Record policy, snapshot and finding, and send the request where the finding leads."""
-    finding = finding_for(snapshot=snapshot, policy=policy, now=evidence.now)
+    finding = _finding(evidence, snapshot, policy)
     why = Why(
         actor=_ACTOR,
         stage=STAGE,
@@ -54,6 +57,28 @@ def establish_duplicate(
     return finding
 
 
+def _finding(
+    evidence: Evidence, snapshot: LedgerSnapshot, policy: ApplicablePolicy
+) -> DuplicateFinding | StaffFinding:
+    workflow = evidence.workflow
+    if workflow.origin != Origin.STAFF:
+        return finding_for(snapshot=snapshot, policy=policy, now=evidence.now)
+    payment_id, amount = _asked_for(workflow)
+    return staff_finding(
+        snapshot=snapshot,
+        payment_id=payment_id,
+        amount_minor_units=amount,
+        policy=policy,
+        now=evidence.now,
+    )
+
+
+def _asked_for(workflow: RefundWorkflow) -> tuple[int, int]:
+    if workflow.staff_payment_id is None or workflow.staff_amount_minor_units is None:
+        raise RuntimeError(f"{workflow.pk} was started by staff without a charge or an amount")
+    return workflow.staff_payment_id, workflow.staff_amount_minor_units
+
+
 def _why_unsendable(evidence: Evidence) -> str | None:
     instruction = build_instruction(evidence.workflow)
     return why_unsendable(
@@ -76,7 +101,10 @@ def refuse_without_policy(*, evidence: Evidence, unusable: PolicyUnusable) -> No
 
 
 def _columns(
-    snapshot: LedgerSnapshot, policy: ApplicablePolicy, finding: DuplicateFinding, evidence: Evidence
+    snapshot: LedgerSnapshot,
+    policy: ApplicablePolicy,
+    finding: DuplicateFinding | StaffFinding,
+    evidence: Evidence,
 ) -> dict[str, object]:
     return {
         "policy_id": policy.version_id,

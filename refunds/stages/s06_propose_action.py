@@ -32,8 +32,9 @@ from refunds.proposers.schema import (
     ProposedAction,
     parse_proposal,
 )
+from refunds.proposers.staff_form import STAFF, staff_form
 from refunds.stages.s12_commit_evidence import Evidence
-from refunds.states import WorkflowState
+from refunds.states import Origin, WorkflowState
 
 STAGE = "PROPOSE_ACTION"
 MAX_REPAIRS = 2
@@ -52,6 +53,8 @@ class ProposalOutcome:
 
 def ask_for_proposal(*, workflow: RefundWorkflow) -> ProposalOutcome:
     """Ask the configured proposers in order, within one deadline. Runs outside any transaction."""
+    if workflow.origin == Origin.STAFF:
+        return form_as_proposal(workflow=workflow)
     context = _context(workflow)
     ends_at = time.monotonic() + settings.ASSISTANT_DEADLINE_SECONDS
     unavailable: list[str] = []
@@ -65,6 +68,12 @@ def ask_for_proposal(*, workflow: RefundWorkflow) -> ProposalOutcome:
         if isinstance(result, Unavailable):
             unavailable.append(f"{name}:{result.kind}")
     raise RuntimeError("The last proposer needs no network and always answers.")
+
+
+def form_as_proposal(*, workflow: RefundWorkflow) -> ProposalOutcome:
+    """Return what a person asks for in place of a proposal: a refund that staff started, or a rebuilt command."""
+    answer = staff_form(finding=workflow.finding)
+    return ProposalOutcome(STAFF, answer, parse_proposal(answer.raw_text), 0, ())
 
 
 def record_proposal(*, evidence: Evidence, outcome: ProposalOutcome) -> None:
@@ -91,7 +100,7 @@ def record_proposal(*, evidence: Evidence, outcome: ProposalOutcome) -> None:
         at=evidence.now,
     )
     why = Why(
-        actor=Actor(ActorType.MODEL, answer.model_snapshot[:80] or outcome.proposer[:80]),
+        actor=_proposed_by(workflow, outcome),
         stage=STAGE,
         reason="PROPOSED" if said else "NO_USABLE_PROPOSAL",
         policy_version=workflow.policy_version,
@@ -104,6 +113,12 @@ def record_proposal(*, evidence: Evidence, outcome: ProposalOutcome) -> None:
         },
     )
     evidence.move_workflow(WorkflowState.ACTION_PROPOSED, why)
+
+
+def _proposed_by(workflow: RefundWorkflow, outcome: ProposalOutcome) -> Actor:
+    if outcome.proposer == STAFF:
+        return Actor(ActorType.STAFF, workflow.maker_id)
+    return Actor(ActorType.MODEL, outcome.answer.model_snapshot[:80] or outcome.proposer[:80])
 
 
 def _context(workflow: RefundWorkflow) -> ProposalContext:

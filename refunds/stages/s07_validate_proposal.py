@@ -9,6 +9,7 @@ approval cannot legitimise it: a command would be rebuilt from facts first.
 from ledger.actors import Actor
 from ledger.models import Order
 from ledger.transitions import Why
+from refunds.evidence.instruction import order_id_of
 from refunds.evidence.policy import ApplicablePolicy
 from refunds.evidence.remaining import conservation_of
 from refunds.models import Proposal, RefundOperation, RefundWorkflow, RuleResult
@@ -23,7 +24,7 @@ from refunds.proposers.schema import (
 from refunds.proposers.strict_json import Defect
 from refunds.proposers.validation import Verdict, overall, run_checks
 from refunds.stages.s12_commit_evidence import Evidence
-from refunds.states import OperationState, WorkflowState
+from refunds.states import OperationState, Origin, WorkflowState
 
 STAGE = "VALIDATE_PROPOSAL"
 GUARDRAIL = "guardrail_v1"
@@ -73,7 +74,7 @@ def _keep(evidence: Evidence, policy: ApplicablePolicy, results: tuple[CheckResu
 def _facts(
     workflow: RefundWorkflow, proposal: Proposal, policy: ApplicablePolicy, evidence: Evidence
 ) -> ValidationFacts:
-    order = Order.objects.get(pk=workflow.order_id)
+    order = Order.objects.get(pk=order_id_of(workflow))
     money = conservation_of(workflow.refund_payment_id) if workflow.refund_payment_id else None
     return ValidationFacts(
         proposal=_parsed(proposal),
@@ -98,6 +99,7 @@ def _facts(
             or _refund_failed_before(workflow)
         ),
         allowed_references=(order.number, workflow.reference),
+        partial_allowed=workflow.origin == Origin.STAFF,
     )
 
 

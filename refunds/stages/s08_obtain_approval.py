@@ -1,28 +1,34 @@
 """Stage 8. Obtain approval where required.
 
 Input: a validated proposal and the command that trusted code built.
-Output: an approval bound to the exact command: granted by a rule it cites, or by enough people.
+Output: an approval bound to the exact command: granted by a rule it cites, or by enough people, none of whom made it.
 Failure destination: no automatic rule applies -> the review queue; a person says no -> REJECTED.
 """
 
 from datetime import datetime
 
+from django.db.models import Sum
+
+from approvals.cases import drop_lease, is_held_by_another, lock_open_case
 from approvals.models import ApprovalRequest
 from approvals.services import CommandToApprove, DecisionRefusedError, grant_by_rule, request_approval, vote
-from approvals.states import ApprovalState
-from ledger.actors import Actor
+from approvals.states import ApprovalState, CaseKind
+from ledger.actors import Actor, ActorType
 from ledger.models import ErasableText, StaffMembership
 from ledger.transitions import Why
-from refunds.evidence.instruction import build_instruction
+from refunds.evidence.instruction import build_instruction, order_id_of
 from refunds.evidence.policy import ApplicablePolicy
 from refunds.fingerprints import request_fingerprint
-from refunds.models import RefundWorkflow, RuleResult
+from refunds.models import RefundWorkflow, RefundWorkflowEvent, RuleResult
 from refunds.proposers.check_results import CheckOutcome
 from refunds.stages.s12_commit_evidence import Evidence, evidence_transaction
-from refunds.states import WorkflowState
+from refunds.states import Origin, WorkflowState
 
 STAGE = "OBTAIN_APPROVAL"
 AUTO_LIMIT = "AUTO_LIMIT"
+STAFF_REQUESTED, COMMAND_REBUILT = "STAFF_REQUESTED", "COMMAND_REBUILT"
+_SAID_BY_THE_ORIGIN = ("APPROVAL_THRESHOLD", "PERSON_REQUIRED")
+_NO_REFUND_CAME = (WorkflowState.REJECTED, WorkflowState.NO_REFUND_DUE, WorkflowState.WITHDRAWN)
 
 __all__ = ["DecisionRefusedError", "decide_approval", "obtain_approval"]
 
@@ -40,15 +46,24 @@ def obtain_approval(*, evidence: Evidence, policy: ApplicablePolicy) -> None:
         command=dict(instruction.as_json()),
         command_number=workflow.command_number,
         request_fingerprint=request_fingerprint(instruction),
-        maker_id=f"user:{workflow.customer.user_id}",
+        maker_id=workflow.maker_id or f"user:{workflow.customer.user_id}",
         policy_version=policy.label,
         valid_for=policy.rules.approval_valid,
     )
-    reasons = (*why_a_person, *(["PERSON_REQUIRED"] if workflow.person_required else []))
+    reasons = _reasons(workflow, tuple(why_a_person))
     if reasons:
         _queue(evidence, policy, wanted, reasons)
     else:
         _grant_automatically(evidence, policy, wanted)
+
+
+def _reasons(workflow: RefundWorkflow, why_a_person: tuple[str, ...]) -> tuple[str, ...]:
+    """Return why people must decide, the most telling first; a command that a person made always needs others."""
+    checks = (*why_a_person, *(["PERSON_REQUIRED"] if workflow.person_required else []))
+    if not workflow.maker_id:
+        return checks
+    made = STAFF_REQUESTED if workflow.origin == Origin.STAFF else COMMAND_REBUILT
+    return (made, *(code for code in checks if code not in _SAID_BY_THE_ORIGIN))
 
 
 def _grant_automatically(evidence: Evidence, policy: ApplicablePolicy, wanted: CommandToApprove) -> None:
@@ -73,7 +88,7 @@ def _grant_automatically(evidence: Evidence, policy: ApplicablePolicy, wanted: C
 def _queue(
     evidence: Evidence, policy: ApplicablePolicy, wanted: CommandToApprove, reasons: tuple[str, ...]
 ) -> None:
-    needed = policy.rules.approvals_needed(wanted.command["amount_minor_units"], wanted.command["currency"])
+    needed = policy.rules.approvals_needed(_amount_at_stake(evidence.workflow), wanted.command["currency"])
     why = Why(
         actor=Actor.system(f"stage:{STAGE}"),
         stage=STAGE,
@@ -87,6 +102,22 @@ def _queue(
     )
     approval = request_approval(wanted, approvals_needed=needed, rule="", why=why, now=evidence.now)
     evidence.move_workflow(WorkflowState.REQUIRES_HUMAN_APPROVAL, _about(why, approval))
+
+
+def _amount_at_stake(workflow: RefundWorkflow) -> int:
+    """Return the amount that the two-person limit is held against, in minor units.
+
+    For staff: all that they asked for of this order in this currency, so that two refunds just under the limit need
+    as many people as one above it.
+    """
+    amount = workflow.amount_minor_units or 0
+    if workflow.origin != Origin.STAFF:
+        return amount
+    others = RefundWorkflow.objects.filter(
+        origin=Origin.STAFF, order_id=order_id_of(workflow), currency__in=["", workflow.currency]
+    ).exclude(state__in=_NO_REFUND_CAME)
+    asked = others.exclude(pk=workflow.pk).aggregate(total=Sum("staff_amount_minor_units"))
+    return amount + (asked["total"] or 0)
 
 
 def decide_approval(
@@ -131,6 +162,7 @@ def decide_approval(
             why=why,
             now=now,
         )
+        _require_no_foreign_lease(workflow.pk, actor.id, now)
         if approval.state == ApprovalState.GRANTED:
             evidence.move_workflow(WorkflowState.APPROVED, _about(why, approval), next_attempt_at=now)
         elif approval.state == ApprovalState.REJECTED:
@@ -148,8 +180,27 @@ def _require_permission(approval: ApprovalRequest, staff_user_id: int) -> None:
     about_themselves = RefundWorkflow.objects.filter(
         pk=approval.subject_id, customer__user_id=staff_user_id
     ).exists()
-    if about_themselves:
+    if about_themselves or _started_it(approval.subject_id, staff_user_id):
         raise DecisionRefusedError("OWN_REQUEST")
+
+
+def _started_it(workflow_id: str, staff_user_id: int) -> bool:
+    """Tell whether this person opened the refund as staff: whoever rebuilds its command later, they never approve."""
+    me = Actor.staff(staff_user_id)
+    return RefundWorkflowEvent.objects.filter(
+        workflow_id=workflow_id, state_sequence=1, actor_type=ActorType.STAFF, actor_id=me.id
+    ).exists()
+
+
+def _require_no_foreign_lease(workflow_id: str, who: str, now: datetime) -> None:
+    """Refuse while somebody else works on the case; whoever voted is done with it, so that the next person may."""
+    case = lock_open_case(subject_id=workflow_id, kind=CaseKind.APPROVAL)
+    if case is None:
+        return
+    if is_held_by_another(case, who, now=now):
+        raise DecisionRefusedError("CLAIMED_BY_ANOTHER")
+    if case.claimed_by:
+        drop_lease(case)
 
 
 def _about(why: Why, approval: ApprovalRequest) -> Why:

@@ -15,6 +15,7 @@ from approvals.services import consume, expire, void
 from approvals.states import ApprovalState
 from ledger.actors import Actor
 from ledger.ids import new_id
+from ledger.switches import GATEWAY_WRITES, is_on
 from ledger.transitions import Why, create_with_event, lock_row
 from refunds.evidence.instruction import NoVerifiedTargetError, build_instruction
 from refunds.evidence.policy import ApplicablePolicy
@@ -32,7 +33,8 @@ _ACTOR = Actor.system(f"stage:{STAGE}")
 def create_operation(*, evidence: Evidence, policy: ApplicablePolicy) -> RefundOperation | None:
     """Turn the approved command into an operation.
 
-    None when the approval had to be voided instead, or when the facts are too old to tell: APPROVED then waits.
+    None when the approval had to be voided instead, or when the facts are too old to tell or nothing may be sent:
+    APPROVED then waits.
     The caller holds the locks of both payments, so that two workflows cannot both pass the checks here.
     """
     workflow = evidence.workflow
@@ -50,9 +52,11 @@ def create_operation(*, evidence: Evidence, policy: ApplicablePolicy) -> RefundO
         policy=policy,
         now=evidence.now,
     )
-    if problem == STALE:
+    if problem == STALE or (problem is None and not is_on(GATEWAY_WRITES)):
+        # Nothing is reserved while nothing may be sent, so APPROVED can still be withdrawn.
         workflow.next_attempt_at = evidence.now + WAIT
-        workflow.save(update_fields=["next_attempt_at"])
+        workflow.claimed_until = None
+        workflow.save(update_fields=["next_attempt_at", "claimed_until"])
         return None
     if problem is not None or approval is None:
         _void(evidence, approval, problem or "APPROVAL_NOT_STANDING", policy)

@@ -1,9 +1,10 @@
 """Stage 10. Execute with a stable idempotency key: a refresh and three beats.
 
-Input: a committed operation in CREATED.
+Input: a committed operation in CREATED, or in CONFIRMED_ABSENT while its key is safe to send again.
 Output: one HTTP call, and the operation moved by what it taught.
-Failure destination: a fact changed -> nothing is sent and the approval is voided; the answer is lost ->
-STATUS_UNKNOWN, never a second call.
+Failure destination: something must be waited for -> nothing is sent, and it is tried again; a fact changed ->
+nothing is sent and the approval is voided, or people decide where an earlier attempt may have executed; the answer
+is lost -> STATUS_UNKNOWN, and only proven absence leads to another call.
 
 Beat A commits the attempt before its first byte leaves. Beat B is the call, outside any transaction. Beat C
 records the answer. A crash between A and C leaves an attempt without a response: that is what "unknown" means.
@@ -20,21 +21,27 @@ from approvals.states import ApprovalState
 from ledger.actors import Actor
 from ledger.ids import new_id
 from ledger.sources.port import SourceUnavailable
+from ledger.switches import GATEWAY_WRITES, is_on
 from ledger.tracing import current_trace_id
 from ledger.transitions import Why
+from refunds.evidence.attempts import absence_rule, attempts_of
 from refunds.evidence.policy import ApplicablePolicy, policy_of
 from refunds.evidence.source import ledger_source
 from refunds.evidence.standing import STALE, ApprovedTarget, what_changed
+from refunds.gateways.contract import ProviderContract
 from refunds.gateways.port import AnswerClass, Gateway, GatewayAnswer, RefundCommand
-from refunds.gateways.registry import response_window
+from refunds.gateways.registry import get_contract, response_window
 from refunds.models import GatewayAttempt, GatewayResponse, RefundOperation
 from refunds.stages.s12_commit_evidence import Evidence, evidence_transaction
 from refunds.states import OperationState
-from refunds.verdicts import state_after_answer
+from refunds.verdicts import MAX_EXECUTIONS, AttemptFacts, safe_until, state_after_answer
 
 STAGE = "SUBMIT_REFUND"
 WAIT = timedelta(seconds=30)
 _ACTOR = Actor.system(f"stage:{STAGE}")
+WRITES_OFF, ANOTHER_SUBMITTED = "GATEWAY_WRITES_OFF", "ANOTHER_SUBMITTED"
+_WAITED_FOR = frozenset({WRITES_OFF, ANOTHER_SUBMITTED, STALE})
+_EXECUTABLE = frozenset({OperationState.CREATED, OperationState.CONFIRMED_ABSENT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +74,15 @@ def submit_refund(
 
 
 def refresh_evidence(*, operation_id: str, now: datetime) -> bool:
-    """Before the beats, outside any transaction: read the source again if the evidence is older than allowed.
+    """Before the beats, outside any transaction: read the source again if what it confirmed is older than allowed.
 
+    A source that is read keeps what it says in the ledger's tables, where beat A finds it under the locks.
     False: the source cannot be read now; the operation waits and stays executable.
     """
-    operation = RefundOperation.objects.select_related("workflow").get(pk=operation_id)
+    operation = RefundOperation.objects.select_related("workflow", "payment").get(pk=operation_id)
     workflow, policy = operation.workflow, policy_of(operation.policy_id)
-    taken_at = workflow.snapshot_taken_at
-    if taken_at is not None and now - taken_at <= policy.rules.snapshot_max_age:
+    confirmed_at = operation.payment.refreshed_at
+    if now - confirmed_at <= policy.rules.snapshot_max_age or workflow.order_id is None:
         return True
     read = ledger_source().read_order(
         merchant_id=workflow.merchant_id,
@@ -83,13 +91,22 @@ def refresh_evidence(*, operation_id: str, now: datetime) -> bool:
         now=now,
     )
     if isinstance(read, SourceUnavailable):
-        _wait(operation_id, now)
+        RefundOperation.objects.filter(pk=operation_id, state__in=_EXECUTABLE).update(
+            next_attempt_at=now + WAIT
+        )
         return False
     return True
 
 
-def begin_attempt(*, operation_id: str, gateway: Gateway, clock: Callable[[], datetime]) -> Begun | NotBegun:
+def begin_attempt(
+    *,
+    operation_id: str,
+    gateway: Gateway,
+    contract: ProviderContract | None = None,
+    clock: Callable[[], datetime],
+) -> Begun | NotBegun:
     """Beat A: check everything again under the locks, insert the attempt, move to SUBMITTED, commit."""
+    contract = contract or get_contract()
     found = RefundOperation.objects.select_related("workflow").get(pk=operation_id)
     payments = [pk for pk in (found.payment_id, found.workflow.kept_payment_id) if pk is not None]
     with evidence_transaction(
@@ -100,21 +117,23 @@ def begin_attempt(*, operation_id: str, gateway: Gateway, clock: Callable[[], da
         clock=clock,
     ) as evidence:
         operation = evidence.operation
-        if operation is None or operation.state != OperationState.CREATED:
+        if operation is None or operation.state not in _EXECUTABLE:
             return NotBegun("NOT_EXECUTABLE")
         if operation.next_attempt_at is not None and operation.next_attempt_at > evidence.now:
             return NotBegun("NOT_DUE")
-        if _another_is_submitted(operation):
-            _wait(operation_id, evidence.now)
-            return NotBegun("ANOTHER_SUBMITTED")
-        changed = _changed(evidence, operation, policy_of(operation.policy_id))
-        if changed == STALE:
-            _wait(operation_id, evidence.now)
+        attempts = attempts_of(operation_id)
+        absent = operation.state == OperationState.CONFIRMED_ABSENT
+        if absent and (over := _resending_is_over(evidence, attempts, contract)):
+            _hand_over(evidence, operation, over)
+            return NotBegun(over)
+        changed = _waits_for(operation) or _changed(evidence, operation, policy_of(operation.policy_id))
+        if changed in _WAITED_FOR:
+            _wait(evidence, operation)
             return NotBegun(changed)
         if changed is not None:
-            _cancel(evidence, operation, changed)
+            _void(evidence, operation, changed, attempts)
             return NotBegun(changed)
-        return _begin(evidence, operation, gateway)
+        return _begin(evidence, operation, gateway, number=len(attempts) + 1)
 
 
 def record_answer(*, operation_id: str, attempt_id: str, answer: GatewayAnswer, now: datetime) -> None:
@@ -130,22 +149,28 @@ def record_answer(*, operation_id: str, attempt_id: str, answer: GatewayAnswer, 
         evidence.policy_closes_on_rejection = policy.rules.closes_on_gateway_rejection
         _keep_response(attempt_id, answer, now)
         earlier = _earlier_answers(operation_id, attempt_id)
-        target = state_after_answer(OperationState(operation.state), answer.answer_class, earlier=earlier)
+        target = state_after_answer(
+            OperationState(operation.state),
+            answer.answer_class,
+            earlier=earlier,
+            went_back_before=answer.went_back_before,
+        )
         if target is not None:
             evidence.move_operation(
                 target, _why_answer(attempt_id, answer, policy), **_changes(target, answer, now)
             )
 
 
-def _begin(evidence: Evidence, operation: RefundOperation, gateway: Gateway) -> Begun | NotBegun:
+def _begin(
+    evidence: Evidence, operation: RefundOperation, gateway: Gateway, *, number: int
+) -> Begun | NotBegun:
     command = _command(operation)
     digest = gateway.request_body_sha256(command)
     if operation.attempts.exclude(request_body_sha256=digest).exists():
         # One key must never carry two bodies: the provider would refuse it, or worse, take it for a new refund.
-        why = Why(_ACTOR, STAGE, "REQUEST_BODY_CHANGED", operation.policy_version, {"body_sha256": digest})
-        evidence.move_operation(OperationState.MANUAL_REVIEW, why)
+        _hand_over(evidence, operation, "REQUEST_BODY_CHANGED", body_sha256=digest)
         return NotBegun("REQUEST_BODY_CHANGED")
-    attempt = _new_attempt(evidence, operation, gateway, digest)
+    attempt = _new_attempt(evidence, operation, gateway, digest, number)
     why = Why(_ACTOR, STAGE, "ATTEMPT_BEGUN", operation.policy_version, {"gateway_attempt_id": attempt.pk})
     evidence.move_operation(
         OperationState.SUBMITTED, why, next_attempt_at=None, next_check_at=evidence.now + response_window()
@@ -166,12 +191,12 @@ def _command(operation: RefundOperation) -> RefundCommand:
 
 
 def _new_attempt(
-    evidence: Evidence, operation: RefundOperation, gateway: Gateway, digest: str
+    evidence: Evidence, operation: RefundOperation, gateway: Gateway, digest: str, number: int
 ) -> GatewayAttempt:
     return GatewayAttempt.objects.create(
         id=new_id("gwat"),
         operation=operation,
-        number=operation.attempts.count() + 1,
+        number=number,
         provider=gateway.provider,
         api_version=gateway.api_version,
         account=operation.account,
@@ -208,16 +233,44 @@ def _changed(evidence: Evidence, operation: RefundOperation, policy: ApplicableP
     )
 
 
-def _cancel(evidence: Evidence, operation: RefundOperation, changed: str) -> None:
-    """Nothing was ever sent: the operation is abandoned, its approval voided, and a person must decide."""
-    why = Why(_ACTOR, STAGE, changed[:80], operation.policy_version)
-    never_sent = all(cls is AnswerClass.NOT_EXECUTED for cls in _earlier_answers(operation.pk, ""))
-    target = OperationState.CANCELLED if never_sent else OperationState.MANUAL_REVIEW
-    evidence.move_operation(target, why)
+def _waits_for(operation: RefundOperation) -> str | None:
+    """Return what must end before anything is sent, or None; waiting is no transition."""
+    if not is_on(GATEWAY_WRITES):
+        return WRITES_OFF
+    return ANOTHER_SUBMITTED if _another_is_submitted(operation) else None
 
 
-def _wait(operation_id: str, now: datetime) -> None:
-    RefundOperation.objects.filter(pk=operation_id).update(next_attempt_at=now + WAIT)
+def _resending_is_over(
+    evidence: Evidence, attempts: tuple[AttemptFacts, ...], contract: ProviderContract
+) -> str | None:
+    """Return why a command that is proven absent may no longer be sent under its key, or None."""
+    if sum(attempt.may_have_executed for attempt in attempts) >= MAX_EXECUTIONS:
+        return "ATTEMPTS_EXHAUSTED"
+    ends = safe_until(attempts, absence_rule(contract))
+    return None if ends is not None and evidence.now < ends else "SAFE_WINDOW_ENDED"
+
+
+def _void(
+    evidence: Evidence, operation: RefundOperation, changed: str, attempts: tuple[AttemptFacts, ...]
+) -> None:
+    """Nothing is sent any more: abandoned if nothing ever reached the provider, else for people to decide."""
+    if all(attempt.answer_class is AnswerClass.NOT_EXECUTED for attempt in attempts):
+        why = Why(_ACTOR, STAGE, changed[:80], operation.policy_version)
+        evidence.move_operation(OperationState.CANCELLED, why)
+    else:
+        _hand_over(evidence, operation, changed)
+
+
+def _hand_over(evidence: Evidence, operation: RefundOperation, reason: str, **facts: str) -> None:
+    why = Why(_ACTOR, STAGE, reason[:80], operation.policy_version, dict(facts))
+    evidence.move_operation(OperationState.MANUAL_REVIEW, why)
+
+
+def _wait(evidence: Evidence, operation: RefundOperation) -> None:
+    """Leave the operation executable, and look again later; the row's lock is held."""
+    operation.next_attempt_at = evidence.now + WAIT
+    operation.claimed_until = None
+    operation.save(update_fields=["next_attempt_at", "claimed_until"])
 
 
 def _keep_response(attempt_id: str, answer: GatewayAnswer, now: datetime) -> None:

@@ -1,28 +1,36 @@
 """Stage 11. Reconcile ambiguous responses.
 
 Input: an operation whose outcome outside is not known, or not final.
-Output: a recorded check with every source asked and what it proved; the operation moved by positive evidence.
+Output: a recorded check with every source asked and what it proved; the operation moved by positive evidence, or by
+absence proven by the contract's whole rule, after which stage 10 may send the same command under the same key.
 Failure destination: nothing is found in time -> MANUAL_REVIEW with a case; the amount stays reserved, and nothing
 is ever sent from here.
 """
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import Max
 
 from ledger.actors import Actor
 from ledger.transitions import Why
+from refunds.evidence.attempts import absence_rule, attempts_of
+from refunds.evidence.booking import adopt_refunds
+from refunds.evidence.policy import policy_of
 from refunds.gateways.contract import ProviderContract
 from refunds.gateways.port import Gateway, LookupAnswer
 from refunds.gateways.registry import response_window
 from refunds.models import ReconciliationCheck, RefundOperation
 from refunds.stages.s12_commit_evidence import Evidence, evidence_transaction
-from refunds.states import CheckVerdict, OperationState
-from refunds.verdicts import Judgement, OperationFacts, judge, state_after_check
+from refunds.states import CheckCause, CheckVerdict, OperationState
+from refunds.verdicts import MAX_EXECUTIONS, AttemptFacts, Judgement, OperationFacts, judge, state_after_check
 
 STAGE = "RECONCILE_OUTCOME"
+REFUNDED_ELSEWHERE = "REFUNDED_ELSEWHERE"
 _ACTOR = Actor.system(f"stage:{STAGE}")
 _CHECKED = frozenset({OperationState.STATUS_UNKNOWN, OperationState.PROVIDER_PENDING})
+_NOT_THERE = frozenset({OperationState.CONFIRMED_ABSENT, OperationState.REJECTED})
+_CONCLUSIVE = (CheckVerdict.CONFIRMED_PENDING, CheckVerdict.CONFIRMED_ABSENT)
 
 
 def lose_overdue_answer(*, operation_id: str, now: datetime) -> bool:
@@ -41,22 +49,24 @@ def lose_overdue_answer(*, operation_id: str, now: datetime) -> bool:
 
 
 def reconcile_outcome(
-    *, operation_id: str, gateway: Gateway, contract: ProviderContract, now: datetime
+    *,
+    operation_id: str,
+    gateway: Gateway,
+    contract: ProviderContract,
+    now: datetime,
+    cause: CheckCause = CheckCause.SCHEDULED,
+    seen_reference: str = "",
 ) -> CheckVerdict | None:
-    """Look the refund up, record the check, and move the operation by what it proves; None if not in doubt."""
+    """Look the refund up, record the check, and move the operation by what it proves.
+
+    A scheduled check looks only at what is in doubt and due. An event of the provider (``seen_reference`` is the
+    refund it names) or a person may ask about any operation, and uses up none of the contract's checks. None: not
+    due, or another check was recorded meanwhile; an event must then be looked at again.
+    """
     operation = RefundOperation.objects.get(pk=operation_id)
-    if not _is_due(operation, now):
+    if not _is_wanted(operation, cause, now):
         return None
-    lookups = _ask(operation, gateway)
-    judgement = judge(
-        OperationFacts(
-            operation_id=operation.pk,
-            amount_minor_units=operation.amount_minor_units,
-            currency=operation.currency,
-            processor_reference=operation.processor_reference,
-        ),
-        lookups,
-    )
+    lookups = _ask(operation, gateway, seen_reference)
     with evidence_transaction(
         workflow_id=operation.workflow_id,
         operation_id=operation_id,
@@ -64,90 +74,152 @@ def reconcile_outcome(
         now=now,
     ) as evidence:
         locked = evidence.operation
-        if locked is None or locked.checks_made != operation.checks_made or not _is_due(locked, now):
+        if (
+            locked is None
+            or locked.checks_made != operation.checks_made
+            or not _is_wanted(locked, cause, now)
+        ):
             return None  # another worker recorded a check meanwhile; what this one saw is no newer
-        _record(evidence, locked, lookups, judgement, contract)
+        attempts = attempts_of(operation_id)
+        rule = absence_rule(contract)
+        judgement = judge(_facts(locked, attempts), lookups, rule=rule, now=now)
+        adopt_refunds(evidence.payments, lookups, now=now)
+        _Check(evidence, locked, cause, lookups, judgement, attempts, contract).commit()
     return judgement.verdict
 
 
-def _is_due(operation: RefundOperation, now: datetime) -> bool:
+def _is_wanted(operation: RefundOperation, cause: CheckCause, now: datetime) -> bool:
     """Tell whether a look-up is wanted now; a nudge that arrives twice must not use up the contract's checks."""
+    if cause is not CheckCause.SCHEDULED:
+        return True
     due = operation.next_check_at
     return operation.state in _CHECKED and due is not None and due <= now
 
 
-def _ask(operation: RefundOperation, gateway: Gateway) -> tuple[LookupAnswer, ...]:
+def _ask(operation: RefundOperation, gateway: Gateway, seen_reference: str) -> tuple[LookupAnswer, ...]:
     """Ask the sources that can know: the payment's refunds, and the refund itself once its id is known."""
     listed = gateway.list_refunds(payment_reference=operation.payment_reference, account=operation.account)
-    if operation.processor_reference is None:
+    reference = operation.processor_reference or seen_reference
+    if not reference:
         return (listed,)
-    fetched = gateway.retrieve_refund(
-        processor_reference=operation.processor_reference, account=operation.account
-    )
-    return (listed, fetched)
+    return (listed, gateway.retrieve_refund(processor_reference=reference, account=operation.account))
 
 
-def _record(
-    evidence: Evidence,
-    operation: RefundOperation,
-    lookups: tuple[LookupAnswer, ...],
-    judgement: Judgement,
-    contract: ProviderContract,
-) -> None:
-    number = operation.checks_made + 1
-    reference = judgement.refund.processor_reference if judgement.refund else ""
-    ReconciliationCheck.objects.create(
-        operation=operation,
-        number=number,
-        verdict=judgement.verdict,
-        sources=[_source(lookup) for lookup in lookups],
-        explanation=list(judgement.explanation),
-        processor_reference=reference,
-        at=evidence.now,
+def _facts(operation: RefundOperation, attempts: tuple[AttemptFacts, ...]) -> OperationFacts:
+    return OperationFacts(
+        operation_id=operation.pk,
+        amount_minor_units=operation.amount_minor_units,
+        currency=operation.currency,
+        processor_reference=operation.processor_reference,
+        attempts=attempts,
     )
-    why = Why(
-        _ACTOR,
-        STAGE,
-        judgement.verdict,
-        operation.policy_version,
-        {"check": number, "processor_reference": reference, "explanation": list(judgement.explanation)},
-    )
-    target = state_after_check(OperationState(operation.state), judgement.verdict)
-    wait = _next_wait(contract, operation, judgement)
-    if target is not None:
-        due = evidence.now + wait if target is OperationState.PROVIDER_PENDING and wait else None
-        evidence.move_operation(
-            target, why, processor_reference=reference, checks_made=number, next_check_at=due
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """One check under the operation's lock: recorded with what it asked, and acted on."""
+
+    evidence: Evidence
+    operation: RefundOperation
+    cause: CheckCause
+    lookups: tuple[LookupAnswer, ...]
+    judgement: Judgement
+    attempts: tuple[AttemptFacts, ...]
+    contract: ProviderContract
+
+    def commit(self) -> None:
+        """Keep the check, then move the operation, plan the next look, or hand it to people."""
+        number, now = self.operation.checks_made + 1, self.evidence.now
+        self._keep(number)
+        target = self._target()
+        if target is not None:
+            self.evidence.policy_closes_on_rejection = target is OperationState.REJECTED and (
+                policy_of(self.operation.policy_id).rules.closes_on_gateway_rejection
+            )
+            changes = {"checks_made": number, **self._due(target)}
+            if self._reference:
+                changes["processor_reference"] = self._reference
+            self.evidence.move_operation(target, self._why(number, target), **changes)
+            return
+        self.operation.checks_made = number
+        if self.cause is CheckCause.SCHEDULED:
+            wait = self._next_wait()
+            if wait is None:
+                why = self._why(number, OperationState.MANUAL_REVIEW)
+                self.evidence.move_operation(OperationState.MANUAL_REVIEW, why, checks_made=number)
+                return
+            self.operation.next_check_at = now + wait
+            self.operation.claimed_until = None
+        self.operation.save(update_fields=["checks_made", "next_check_at", "claimed_until"])
+
+    @property
+    def _reference(self) -> str:
+        return self.judgement.refund.processor_reference if self.judgement.refund else ""
+
+    def _target(self) -> OperationState | None:
+        target = state_after_check(OperationState(self.operation.state), self.judgement)
+        if self.cause is CheckCause.WEBHOOK and target in _NOT_THERE:
+            return None  # the provider itself just said that there is a refund
+        executions = sum(attempt.may_have_executed for attempt in self.attempts)
+        if target is OperationState.CONFIRMED_ABSENT and executions >= MAX_EXECUTIONS:
+            return (
+                None if self.operation.state == OperationState.MANUAL_REVIEW else OperationState.MANUAL_REVIEW
+            )
+        return target
+
+    def _due(self, target: OperationState) -> dict[str, object]:
+        if target is OperationState.CONFIRMED_ABSENT:
+            return {"next_attempt_at": self.evidence.now, "next_check_at": None}
+        if target is OperationState.STATUS_UNKNOWN:
+            return {"next_check_at": self.evidence.now}
+        if target is not OperationState.PROVIDER_PENDING:
+            return {"next_check_at": None}
+        wait = self._next_wait() or self.contract.reconciliation_intervals[-1]
+        return {"next_check_at": self.evidence.now + wait}
+
+    def _keep(self, number: int) -> None:
+        ReconciliationCheck.objects.create(
+            operation=self.operation,
+            number=number,
+            cause=self.cause,
+            verdict=self.judgement.verdict,
+            sources=[_source(lookup) for lookup in self.lookups],
+            explanation=list(self.judgement.explanation),
+            processor_reference=self._reference,
+            at=self.evidence.now,
         )
-    elif wait is None:
-        evidence.move_operation(OperationState.MANUAL_REVIEW, why, checks_made=number)
-    else:
-        operation.checks_made, operation.next_check_at = number, evidence.now + wait
-        operation.claimed_until = None
-        operation.save(update_fields=["checks_made", "next_check_at", "claimed_until"])
 
+    def _why(self, number: int, target: OperationState) -> Why:
+        """Explain the move; a refusal because somebody else refunded the payment says so."""
+        elsewhere = target is OperationState.REJECTED and any(lookup.refunds for lookup in self.lookups)
+        return Why(
+            _ACTOR,
+            STAGE,
+            REFUNDED_ELSEWHERE if elsewhere else self.judgement.verdict,
+            self.operation.policy_version,
+            {
+                "check": number,
+                "cause": str(self.cause),
+                "processor_reference": self._reference,
+                "explanation": list(self.judgement.explanation),
+            },
+        )
 
-def _next_wait(
-    contract: ProviderContract, operation: RefundOperation, judgement: Judgement
-) -> timedelta | None:
-    """Return the growing wait before the next check, or None when people must take over.
+    def _next_wait(self) -> timedelta | None:
+        """Return the growing wait before the next scheduled check, or None when people must take over.
 
-    A refund that the provider itself calls pending is looked at for as long as it is pending. Only checks in a row
-    that found nothing count: one failed look-up after days of "pending" is no reason to stop looking.
-    """
-    intervals = contract.reconciliation_intervals
-    if judgement.contradictory:
-        return None
-    if judgement.verdict is CheckVerdict.CONFIRMED_PENDING:
-        return intervals[min(operation.checks_made, len(intervals) - 1)]
-    inconclusive = operation.checks_made + 1 - _last_conclusive_check(operation)
-    return intervals[inconclusive - 1] if inconclusive <= len(intervals) else None
-
-
-def _last_conclusive_check(operation: RefundOperation) -> int:
-    """Return the number of the last earlier check that found the refund, or 0."""
-    found = operation.checks.filter(verdict=CheckVerdict.CONFIRMED_PENDING).aggregate(last=Max("number"))
-    return found["last"] or 0
+        A refund that the provider itself calls pending is looked at for as long as it is pending. Only checks in a
+        row that found nothing count: one failed look-up after days of "pending" is no reason to stop looking.
+        """
+        intervals = self.contract.reconciliation_intervals
+        scheduled = self.operation.checks.filter(cause=CheckCause.SCHEDULED)
+        if self.judgement.verdict is CheckVerdict.CONFIRMED_PENDING:
+            return intervals[max(1, min(scheduled.count(), len(intervals))) - 1]
+        last = (
+            self.operation.checks.filter(verdict__in=_CONCLUSIVE).aggregate(last=Max("number"))["last"] or 0
+        )
+        inconclusive = scheduled.filter(number__gt=last).count()
+        return intervals[inconclusive - 1] if inconclusive <= len(intervals) else None
 
 
 def _source(lookup: LookupAnswer) -> dict[str, object]:

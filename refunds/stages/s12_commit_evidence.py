@@ -18,9 +18,11 @@ from approvals.cases import close_cases, open_case
 from approvals.services import void
 from approvals.states import CaseKind
 from ledger.models import Payment
+from ledger.snapshot import EntryStatus
 from ledger.transitions import TransitionRefusedError, Why, commit_transition, lock_row, record_refusal
 from notifications.services import queue_notification
-from refunds.evidence.booking import book_refund
+from refunds.evidence.booking import book_refund, unbook_refund
+from refunds.evidence.review_due import review_due_at
 from refunds.facts import stated_facts
 from refunds.models import RefundOperation, RefundWorkflow
 from refunds.states import (
@@ -37,6 +39,11 @@ MESSAGE_ON: dict[str, str] = {
     WorkflowState.COMPLETED: "refund.completed",
     WorkflowState.NO_REFUND_DUE: "refund.not_due",
     WorkflowState.REJECTED: "refund.rejected",
+}
+_UNBOOKED = {
+    OperationState.FAILED: EntryStatus.FAILED,
+    OperationState.PROVIDER_PENDING: EntryStatus.PENDING,
+    OperationState.MANUAL_REVIEW: EntryStatus.PENDING,  # not known to be back, so not free either
 }
 _AT_REST = TERMINAL_WORKFLOW_STATES | HUMAN_WORKFLOW_STATES | {WorkflowState.EXECUTING}
 
@@ -62,8 +69,12 @@ class Evidence:
             changes["next_attempt_at"] = None  # nothing here is the scanners' to advance
         if to in TERMINAL_WORKFLOW_STATES:
             changes["open_slot"] = None
+        # The case of an unreadable source ends with the evidence, or goes on as the one that people own.
+        was_unread = self.workflow.source_failures > 0 and to is not WorkflowState.MANUAL_REVIEW
+        if was_unread:
+            changes["source_failures"] = 0
         commit_transition(self.workflow, to, why, now=self.now, **{"claimed_until": None, **changes})
-        if leaving_people:
+        if leaving_people or was_unread:
             close_cases(subject_id=self.workflow.pk, because=why.reason or to, now=self.now)
         if to in HUMAN_WORKFLOW_STATES:
             open_case(
@@ -72,6 +83,7 @@ class Evidence:
                 merchant_id=self.workflow.merchant_id,
                 reason=why.reason,
                 now=self.now,
+                due_at=review_due_at(self.workflow, now=self.now),
             )
         if to in MESSAGE_ON:
             self._owe_message(MESSAGE_ON[to])
@@ -86,6 +98,8 @@ class Evidence:
         commit_transition(operation, to, why, now=self.now, **{"claimed_until": None, **changes})
         if to is OperationState.COMPLETED:
             book_refund(operation, why=why, now=self.now)
+        elif to is OperationState.FAILED or left is OperationState.COMPLETED:
+            unbook_refund(operation, status=_UNBOOKED[to])
         workflow_state = WorkflowState(self.workflow.state)
         target = coupled_workflow_state(
             workflow_state,
@@ -96,6 +110,8 @@ class Evidence:
         )
         if target is not workflow_state:
             self.move_workflow(target, why)
+        if left is OperationState.COMPLETED and to is OperationState.FAILED:
+            self._owe_message("refund.returned")
         if contradicted or to is OperationState.CANCELLED:
             void(approval_id=operation.approval_id, why=why, now=self.now)
 
@@ -108,6 +124,8 @@ class Evidence:
     def _case_kind(self, to: WorkflowState) -> CaseKind:
         if to is WorkflowState.REQUIRES_HUMAN_APPROVAL:
             return CaseKind.APPROVAL
+        if self.workflow.source_failures:
+            return CaseKind.VERIFICATION
         return CaseKind.FINANCE if self.operation is not None else CaseKind.INVESTIGATION
 
     def _owe_message(self, topic: str) -> None:

@@ -2,8 +2,9 @@
 
 import json
 
-from django.test import Client
 from knox.models import AuthToken
+
+from tests.api.conformance import CheckedClient
 
 URL = "/api/v1/refund-requests"
 MESSAGE = "I was charged twice."
@@ -12,7 +13,7 @@ MESSAGE = "I was charged twice."
 def token_client(user):
     """Return a client that signs in with a token of its own."""
     _, token = AuthToken.objects.create(user=user)
-    return Client(headers={"Authorization": f"Token {token}"})
+    return CheckedClient(headers={"Authorization": f"Token {token}"})
 
 
 def ask(client, *, headers=None, **members):
@@ -21,9 +22,15 @@ def ask(client, *, headers=None, **members):
     return post(client, json.dumps(body), headers=headers)
 
 
-def post(client, body, *, content_type="application/json", headers=None):
+def post(client, body, *, url=URL, content_type="application/json", headers=None):
     """POST a raw body."""
-    return client.post(URL, data=body, content_type=content_type, headers=headers)
+    return client.post(url, data=body, content_type=content_type, headers=headers)
+
+
+def act(client, workflow_id, action, **members):
+    """POST one of a request's actions; without members there is no body."""
+    url = f"{URL}/{workflow_id}/{action}"
+    return post(client, json.dumps(members) if members else "", url=url)
 
 
 def problem_of(response):

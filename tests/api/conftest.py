@@ -1,3 +1,5 @@
+from uuid import uuid4
+
 import pytest
 
 from tests.api.calls import token_client
@@ -12,3 +14,11 @@ def order(db):
 @pytest.fixture
 def api(order):
     return token_client(order.customer.user)
+
+
+@pytest.fixture
+def own_cache(settings):
+    """Counters of this test alone: the Redis of a test run is shared by its processes."""
+    settings.CACHES = {
+        "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": uuid4().hex}
+    }

@@ -8,6 +8,7 @@ from rest_framework.exceptions import Throttled
 
 from refunds.api.problems import problem_response
 from tests.api.calls import URL, ask, post, problem_of
+from tests.api.conformance import CheckedClient
 
 
 @pytest.mark.parametrize(
@@ -15,7 +16,7 @@ from tests.api.calls import URL, ask, post, problem_of
     [{}, {"Authorization": "Token wrong"}, {"Authorization": "Token"}, {"Authorization": "Token a b"}],
 )
 def test_a_stranger_is_401_and_told_how_to_sign_in(db, headers):
-    response = Client(headers=headers).get(URL)
+    response = CheckedClient(headers=headers).get(URL)
     status, code = problem_of(response)
     assert (status, code) == (401, "authentication_failed" if headers else "not_authenticated")
     assert response.headers["WWW-Authenticate"] == "Token"

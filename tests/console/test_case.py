@@ -251,7 +251,7 @@ def test_cases_for_the_recovery_tools_have_evidence_and_no_buttons(as_reviewer, 
     else:
         workflow = workflow_in_state(WorkflowState.MANUAL_REVIEW, order=order_at(merchant))
     page = page_of(as_reviewer, workflow).text
-    assert "come with the recovery tools" in page
+    assert "stands under Work on this case" in page
     assert "Approve refund" not in page
     assert "Reject refund" not in page
 

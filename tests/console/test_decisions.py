@@ -264,7 +264,7 @@ def test_cases_for_the_recovery_tools_take_no_decision(as_reviewer, merchant, se
     before = counted()
     answer = post(as_reviewer, operation.workflow)
     assert answer.status_code == 409
-    assert "come with the recovery tools" in answer.text
+    assert "stands under Work on this case" in answer.text
     assert (counted(), sent) == (before, [])
     assert as_reviewer.get(address(operation.workflow)).status_code == 302
 

@@ -18,6 +18,7 @@ from tests.factories.facts import (
     make_staff,
     make_user,
 )
+from tests.factories.waiting import open_without_order
 from tests.factories.workflows import (
     add_message,
     move_operation,
@@ -46,6 +47,7 @@ __all__ = [
     "make_user",
     "move_operation",
     "move_workflow",
+    "open_without_order",
     "open_workflow",
     "operation_in_state",
     "workflow_in_state",

@@ -8,6 +8,7 @@ from ledger.intake import (
     check_message,
     check_order_number,
     check_problem,
+    without_card_numbers,
 )
 
 
@@ -58,6 +59,36 @@ def test_a_message_needs_something_to_read(empty):
 @pytest.mark.failure("F141")
 def test_a_message_has_an_end():
     assert code_of(check_message, "x" * 2001) == "MESSAGE_TOO_LONG"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "4242424242424242",
+        "4242 4242 4242 4242",
+        "4242-4242-\r\n4242-4242",
+        "３７８２　８２２４６３　１０００５",
+        "٤٢٤٢٤٢٤٢٤٢٤٢٤٢٤٢",
+        "4242\u20134242\u00a04242\u200b4242",
+    ],
+)
+def test_a_message_with_a_card_number_is_refused_and_says_what_to_do_instead(written):
+    with pytest.raises(IntakeRefusedError) as refused:
+        check_message(f"I was charged twice on {written}.")
+    assert refused.value.code == "MESSAGE_HAS_CARD_NUMBER"
+    assert "last four digits" in refused.value.text
+    assert "4242" not in refused.value.text
+    shown = without_card_numbers(f"Charged on {written}. Twice!")
+    assert shown == "Charged on [card number removed]. Twice!"
+    assert check_message(shown) == shown
+
+
+@pytest.mark.parametrize(
+    "fine",
+    ["the card ending in 4242", "orders 2841 2842 2843 2844", "ch_4242424242424242", "4242 4242 4242 4241"],
+)
+def test_a_message_may_hold_other_numbers(fine):
+    assert check_message(fine) == fine
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from ledger.duplicates import Finding
 from ledger.findings import ReasonCode
 from ledger.snapshot import EntryKind, EntryStatus
 from notifications.facts import Receipt, StatedEntry, StatedFacts
-from refunds.states import OperationState, WorkflowState
+from refunds.states import OperationState, Origin, WorkflowState
 
 AT = datetime(2026, 11, 28, 10, 41, tzinfo=UTC)
 TIMES = st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - bounds
@@ -29,6 +29,13 @@ FACTS = st.builds(
     order_number=st.sampled_from(["2841", "#2841", "A-{x}", ""]),
     requested_at=TIMES,
     operation_state=st.none() | st.sampled_from(OperationState),
+    origin=st.sampled_from(Origin),
+    state_reason=st.sampled_from(
+        ["", "WITHDRAWN_BY_CUSTOMER", "NOT_ANSWERED", "ATTACHED", "CUSTOMER_ASKED_PERSON", "TEST"]
+    ),
+    state_since=st.none() | TIMES,
+    attached_to=st.sampled_from(["", "RF-0000-0000"]),
+    answer_by=st.none() | TIMES,
     other_operation_stands=st.booleans(),
     provider_answered=st.booleans(),
     refused_before_sending=st.booleans(),
@@ -68,11 +75,5 @@ def confirmed(**columns):
 
 def stated(workflow_state, operation_state=None, **columns):
     """A request about order #2841 in a state, without money facts."""
-    return StatedFacts(
-        workflow_state=workflow_state,
-        operation_state=operation_state,
-        reference="RF-7K2M-91Q4",
-        order_number="2841",
-        requested_at=AT,
-        **columns,
-    )
+    values = {"reference": "RF-7K2M-91Q4", "order_number": "2841", "requested_at": AT}
+    return StatedFacts(workflow_state=workflow_state, operation_state=operation_state, **values | columns)

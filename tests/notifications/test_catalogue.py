@@ -175,6 +175,12 @@ def test_every_entry_can_be_said():
             {"refused_before_sending": True},
             {"reason_code": ReasonCode.DISPUTE_OPEN},
             {"finding": Finding.NO_DUPLICATE_FOUND},
+            {"order_number": ""},
+            {"origin": "STAFF"},
+            {"state_reason": "WITHDRAWN_BY_CUSTOMER"},
+            {"state_reason": "NOT_ANSWERED"},
+            {"state_reason": "ATTACHED", "attached_to": "RF-0000-0000"},
+            {"state_reason": "CUSTOMER_ASKED_PERSON"},
         )
     }
     said |= {statement_for(confirmed(receipt=receipt)).key for receipt in Receipt}
@@ -282,3 +288,59 @@ def test_a_waiting_request_names_its_ticket():
         "Your request for order #2841 was received and is with our billing review team under ticket #8920."
     )
     assert not statement.closed
+
+
+@settings(max_examples=300)
+@given(FACTS)
+def test_what_a_customer_did_is_said_only_if_the_event_says_so(facts):
+    text = text_of(statement_for(facts))
+    for words, state, reason in (
+        ("You withdrew", "WITHDRAWN", "WITHDRAWN_BY_CUSTOMER"),
+        ("we got no order number", "WITHDRAWN", "NOT_ANSWERED"),
+        ("You already had a request", "WITHDRAWN", "ATTACHED"),
+        ("You asked for a person", "MANUAL_REVIEW", "CUSTOMER_ASKED_PERSON"),
+    ):
+        if words in text:
+            assert (facts.workflow_state, facts.state_reason) == (state, reason)
+    if "the order number" in text:
+        assert (facts.workflow_state, facts.order_number) == ("EVIDENCE_PENDING", "")
+
+
+@settings(max_examples=300)
+@given(FACTS)
+def test_what_staff_started_is_never_called_the_customers_wish_while_it_is_open(facts):
+    statement = statement_for(facts)
+    if facts.origin == "STAFF" and statement.key != "REQUEST_ON_FILE":
+        assert not re.search(r"your request (for|was)|received your", text_of(statement), re.IGNORECASE)
+    if re.search(r"two completed charges", statement.heading):
+        assert facts.finding == Finding.VERIFIED_DUPLICATE_CHARGE
+
+
+def test_a_staff_refund_is_approved_and_no_duplicate_is_claimed():
+    statement = statement_for(
+        stated(
+            "APPROVED",
+            origin="STAFF",
+            finding=Finding.STAFF_REQUESTED,
+            amount_minor_units=1500,
+            currency="USD",
+        )
+    )
+    assert statement.heading == "A refund of $15.00 for order #2841 is approved."
+    assert "charges" not in text_of(statement)
+
+
+def test_a_request_without_an_order_says_what_it_needs_and_until_when():
+    statement = statement_for(stated("EVIDENCE_PENDING", order_number="", answer_by=AT))
+    assert statement.heading == "We need one thing from you: the order number."
+    assert statement.next == (
+        "Choose the order, or type its number. If we don't have it by 28 Nov 2026, 10:41 UTC, we close this request."
+    )
+    assert not statement.closed
+
+
+def test_a_withdrawn_request_says_by_whom_and_when():
+    statement = statement_for(stated("WITHDRAWN", state_reason="WITHDRAWN_BY_CUSTOMER", state_since=AT))
+    assert statement.heading == "You withdrew this request on 28 Nov 2026, 10:41 UTC."
+    assert statement.body == "Nothing was refunded for it."
+    assert statement.closed

@@ -1,6 +1,9 @@
 from itertools import product
 
-from notifications.timeline import Subject, line_for
+import pytest
+
+from notifications.timeline import RECORDS, Subject, line_for
+from refunds.selectors.requests import TOLD_RECORDS
 from refunds.states import OPERATION_TABLE, WORKFLOW_TABLE, OperationState, WorkflowState
 
 UNTOLD = {
@@ -34,3 +37,38 @@ def test_what_was_never_sent_is_told_as_not_sent():
     assert line_for(Subject.REFUND, from_state="CREATED", to_state="SUBMITTED", unsent=True) is None
     line = line_for(Subject.REFUND, from_state="SUBMITTED", to_state="REJECTED", unsent=True)
     assert (line.key, line.text) == ("NOT_SENT", "We could not send the refund. Nothing was sent.")
+
+
+@pytest.mark.parametrize(
+    ("to_state", "reason", "words"),
+    [
+        ("WITHDRAWN", "WITHDRAWN_BY_CUSTOMER", "You withdrew the request."),
+        ("WITHDRAWN", "NOT_ANSWERED", "We closed the request: we got no order number."),
+        (
+            "WITHDRAWN",
+            "ATTACHED",
+            "We added what you wrote to a request that you already had for that order.",
+        ),
+        (
+            "MANUAL_REVIEW",
+            "CUSTOMER_ASKED_PERSON",
+            "You asked for a person, and we passed your request to our billing team.",
+        ),
+        ("WITHDRAWN", "OTHER", "The request was withdrawn."),
+    ],
+)
+def test_a_reason_is_told_where_it_says_more(to_state, reason, words):
+    line = line_for(Subject.REQUEST, from_state="EVIDENCE_PENDING", to_state=to_state, reason=reason)
+    assert line.text == words
+
+
+def test_what_staff_started_is_not_told_as_the_customers_request():
+    for before, after in product(["", *WorkflowState], WorkflowState):
+        line = line_for(Subject.REQUEST, from_state=before, to_state=after, by_staff=True)
+        assert line is None or "your request" not in line.text
+    first = line_for(Subject.REQUEST, from_state="", to_state="EVIDENCE_PENDING", by_staff=True)
+    assert first.text == "Our billing team started a refund."
+
+
+def test_every_told_record_has_a_line():
+    assert set(RECORDS) == set(TOLD_RECORDS)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulators.raw import Raw, amounts, call, refund
+from tests.simulators.raw import Raw, amounts, call, loses_its_answer, refund
 from tests.support.gateway_simulator import GatewaySimulator
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -89,6 +89,12 @@ def test_a_bad_seed_leaves_nothing_behind(
         {"kind": "status", "status": "500"},
         {"kind": "hold", "on": "everything"},
         {"kind": "status", "status": 429, "rate_limited_reason": "a\r\nb"},
+        {"kind": "status", "should_retry": "yes"},
+        {"kind": "hold", "idempotency_key": 1},
+        {"kind": "pending", "first": "lost"},
+        {"kind": "pending", "then": "lost"},
+        {"kind": "not_read", "on": "list"},
+        {"kind": "not_read", "charge": "ch_1"},
     ],
 )
 def test_a_bad_fault_is_not_armed(gateway_simulator: GatewaySimulator, fault: Any) -> None:
@@ -111,6 +117,58 @@ def test_a_fault_is_met_as_often_as_it_says_by_the_payment_it_names(
     ]
     assert statuses == [503, 503, 200]
     assert gateway_simulator.control("GET", "faults")["armed"] == []
+
+
+def test_a_fault_may_be_for_one_idempotency_key(gateway_simulator: GatewaySimulator) -> None:
+    gateway_simulator.seed_charge("ch_1", amount=5000)
+    gateway_simulator.arm("status", status=503, idempotency_key="k2", count=2)
+    statuses = [refund(gateway_simulator, key, amount=1).status for key in ("k1", "k2", "k2", "k2", None)]
+    assert statuses == [200, 503, 503, 200, 200]
+
+
+def test_a_key_in_use_is_said_without_booking(gateway_simulator: GatewaySimulator) -> None:
+    gateway_simulator.seed_charge("ch_1", amount=5000)
+    gateway_simulator.arm("in_flight")
+    answer = refund(gateway_simulator, "k", amount=100)
+    assert (answer.status, answer.error["code"]) == (409, "idempotency_key_in_use")
+    assert amounts(gateway_simulator) == []
+    again = refund(gateway_simulator, "k", amount=100)
+    assert (again.status, "idempotent-replayed" in again.headers) == (200, False)
+
+
+@pytest.mark.parametrize("book", [False, True])
+def test_a_500_is_kept_with_and_without_an_effect(gateway_simulator: GatewaySimulator, book: bool) -> None:
+    gateway_simulator.seed_charge("ch_1", amount=5000)
+    gateway_simulator.arm("status", status=500, book=book, should_retry=False)
+    answers = [refund(gateway_simulator, "k", amount=100) for _ in range(2)]
+    assert [answer.status for answer in answers] == [500, 500]
+    assert answers[0].headers["stripe-should-retry"] == "false"
+    assert answers[1].headers["idempotent-replayed"] == "true"
+    assert amounts(gateway_simulator) == ([100] if book else [])
+
+
+def test_what_is_not_read_is_neither_booked_nor_logged_and_others_are_served(
+    gateway_simulator: GatewaySimulator,
+) -> None:
+    gateway_simulator.seed_charge("ch_1", amount=5000)
+    gateway_simulator.arm("not_read", idempotency_key="k1")
+    thread = loses_its_answer(gateway_simulator, "k1", amount=100)
+    gateway_simulator.wait_until_waiting()
+    assert refund(gateway_simulator, "k2", amount=1).status == 200
+    assert call(gateway_simulator, "GET", "/v1/refunds?charge=ch_1").status == 200
+    assert gateway_simulator.release() == 1
+    thread.join(10)
+    assert amounts(gateway_simulator) == [1]
+    assert [entry["idempotency_key"] for entry in gateway_simulator.log(method="POST")] == ["k2"]
+    assert refund(gateway_simulator, "k1", amount=100).status == 200
+
+
+def test_what_is_not_read_is_closed_after_its_time(gateway_simulator: GatewaySimulator) -> None:
+    gateway_simulator.seed_charge("ch_1", amount=5000)
+    gateway_simulator.arm("not_read", seconds=0.2)
+    with pytest.raises(OSError):
+        refund(gateway_simulator, amount=100)
+    assert gateway_simulator.control("GET", "faults") == {"armed": [], "waiting": 0}
 
 
 def test_disarmed_faults_are_gone(gateway_simulator: GatewaySimulator) -> None:
@@ -203,6 +261,10 @@ def test_the_log_tells_what_arrived_and_no_key(gateway_simulator: GatewaySimulat
     assert (listed["method"], listed["query"]) == ("GET", "charge=ch_1")
     assert "sk_test" not in json.dumps([create, listed])
     assert gateway_simulator.log(method="GET") == [listed]
+    assert create["at"] <= create["ended_at"] <= listed["at"]
+    assert create["headers"]["authorization"] == "redacted"
+    assert gateway_simulator.control("GET", "log?idempotency_key=k")["requests"] == [create]
+    assert gateway_simulator.control("GET", "log?path=/v1/charges")["requests"] == []
 
 
 def test_reset_empties_the_book_and_drops_what_waits(gateway_simulator: GatewaySimulator) -> None:

@@ -5,10 +5,11 @@ from django.db import transaction
 
 from ledger.models import ErasableText
 from refunds.models import CustomerMessage, RefundWorkflow
+from refunds.refusals import MessageRefusedError
 from refunds.stages import s02_open_workflow
 from refunds.stages.s01_authorize_request import authorize_request, identify_customer
 from refunds.states import WorkflowState
-from tests.factories import NOW, make_order, move_workflow
+from tests.factories import NOW, make_customer, make_order, make_policy, move_workflow
 from tests.stages.trail import last_move, nothing_written, path
 
 pytestmark = pytest.mark.django_db
@@ -139,3 +140,69 @@ def test_it_commits_by_itself_and_refuses_to_share_a_transaction():
     order = make_order()
     with nothing_written(), transaction.atomic(), pytest.raises(RuntimeError, match="durable"):
         open_for(order)
+
+
+def open_without(customer, message="I was charged twice.", *, token="", now=NOW):
+    signed_in = identify_customer(user=customer.user, host="desk.example.com", method="token")
+    return s02_open_workflow.open_workflow(
+        request=authorize_request(signed_in=signed_in, order_number=""),
+        message=message,
+        problem="",
+        client_token=token,
+        now=now,
+    )
+
+
+@pytest.mark.parametrize(("rules", "days"), [(None, 14), ([30, 5], 5), ([None, 21], 21)])
+def test_without_an_order_it_waits_for_its_customer_as_long_as_the_policies_say(rules, days):
+    customer = make_customer()
+    for number in rules or []:
+        make_policy(merchant=customer.merchant, rules={"customer_answer_days": number} if number else None)
+    make_policy(merchant=customer.merchant, rules={"customer_answer_days": 1}, effective_to=NOW)
+    make_policy(
+        merchant=customer.merchant,
+        rules={"customer_answer_days": 1},
+        effective_from=NOW + timedelta(seconds=1),
+    )
+    make_policy(rules={"customer_answer_days": 1})
+    assert open_without(customer).created
+    workflow = RefundWorkflow.objects.get()
+    assert (workflow.state, workflow.order_id, workflow.open_slot) == ("EVIDENCE_PENDING", None, None)
+    assert workflow.next_attempt_at == NOW + timedelta(days=days)
+    assert last_move(workflow).evidence["order_id"] is None
+
+
+def test_a_policy_that_cannot_be_read_shortens_no_time():
+    customer = make_customer()
+    make_policy(merchant=customer.merchant, rules={"customer_answer_days": 0})
+    open_without(customer)
+    assert RefundWorkflow.objects.get().next_attempt_at == NOW + timedelta(days=14)
+
+
+def test_a_second_request_without_an_order_joins_the_open_one():
+    customer = make_customer()
+    first, second = open_without(customer), open_without(customer, "Hello?", token="another-call")
+    assert (second.workflow_id, second.created) == (first.workflow_id, False)
+    workflow = RefundWorkflow.objects.get()
+    assert (workflow.repeat_contacts, workflow.messages.count()) == (1, 2)
+    assert open_for(make_order(customer=customer)).created
+    assert open_without(make_customer()).created
+
+
+def test_the_same_call_without_an_order_stays_the_same_request_also_once_it_ended():
+    customer = make_customer()
+    first = open_without(customer, token="call-1")
+    move_workflow(RefundWorkflow.objects.get(), WorkflowState.WITHDRAWN)
+    open_without(customer, token="call-2")
+    with nothing_written():
+        again = open_without(customer, token="call-1")
+    assert (again.workflow_id, again.created) == (first.workflow_id, False)
+
+
+def test_a_request_with_all_the_words_it_can_hold_takes_no_more_by_asking_again(monkeypatch):
+    monkeypatch.setattr("refunds.evidence.messages.MAX_MESSAGES", 2)
+    order = make_order()
+    open_for(order)
+    open_for(order, "Hello?")
+    with nothing_written(), pytest.raises(MessageRefusedError):
+        open_for(order, "Hello??")

@@ -5,7 +5,9 @@ import pytest
 
 from approvals.models import ApprovalRequest
 from approvals.services import void
+from ledger.actors import Actor
 from ledger.models import LedgerEntry, Order
+from ledger.switches import GATEWAY_WRITES, turn
 from policies.models import PolicyVersion
 from refunds.evidence.policy import policy_of
 from refunds.evidence.remaining import conservation_of
@@ -205,3 +207,13 @@ def test_a_rebuilt_command_is_another_instruction_with_a_key_and_approval_of_its
         assert getattr(first, column) != getattr(second, column)
     assert second.idempotency_key == f"refund:{second.pk}"
     assert (first.amount_minor_units, first.payment_id) == (second.amount_minor_units, second.payment_id)
+
+
+def test_while_nothing_may_be_sent_an_approval_waits_and_reserves_nothing(approved):
+    turn(GATEWAY_WRITES, on=False, reason="drill", actor=Actor.system("test"), now=NOW)
+    assert create(approved) is None
+    stored = RefundWorkflow.objects.get(pk=approved.pk)
+    assert (path(stored)[-1], stored.next_attempt_at) == ("APPROVED", NOW + WAIT)
+    assert not RefundOperation.objects.exists()
+    turn(GATEWAY_WRITES, on=True, reason="", actor=Actor.system("test"), now=NOW)
+    assert create(approved, now=NOW + WAIT).state == "CREATED"

@@ -9,10 +9,10 @@ from refunds.evidence.remaining import conservation_of
 from refunds.gateways.contract import STRIPE_V1
 from refunds.gateways.port import AnswerClass, ProviderStatus
 from refunds.gateways.registry import response_window
-from refunds.models import ReconciliationCheck, RefundOperation
+from refunds.models import GatewayAttempt, GatewayResponse, ReconciliationCheck, RefundOperation
 from refunds.stages.s10_submit_refund import record_answer
 from refunds.stages.s11_reconcile_outcome import lose_overdue_answer, reconcile_outcome
-from refunds.states import CheckVerdict, OperationState
+from refunds.states import CheckCause, CheckVerdict, OperationState
 from tests.factories import NOW, move_operation, operation_in_state
 from tests.stages.gateways import ScriptedGateway, answered, booked, fake_gateway_for, listed
 from tests.stages.trail import both, last_move, nothing_written, path
@@ -34,10 +34,12 @@ def in_doubt(state):
     return operation
 
 
-def look(operation, *lookups, now=NOW):
+def look(operation, *lookups, now=NOW, **asked):
     """Reconcile once against scripted look-ups; nothing may ever be sent from here."""
     gateway = ScriptedGateway(lookups=lookups)
-    verdict = reconcile_outcome(operation_id=operation.pk, gateway=gateway, contract=STRIPE_V1, now=now)
+    verdict = reconcile_outcome(
+        operation_id=operation.pk, gateway=gateway, contract=STRIPE_V1, now=now, **asked
+    )
     assert (gateway.submissions, gateway.lookups) == ([], [])
     return verdict
 
@@ -87,6 +89,7 @@ def test_a_refund_of_ours_that_succeeded_completes_it(unknown):
     ]
     assert last_move(stored).evidence == {
         "check": 1,
+        "cause": "SCHEDULED",
         "processor_reference": "re_1",
         "explanation": check.explanation,
     }
@@ -143,7 +146,8 @@ def test_a_refund_whose_id_is_known_is_asked_for_by_both_ways():
 # -- silence proves nothing
 
 
-def test_a_missing_refund_is_never_called_absent_and_the_amount_stays_reserved(unknown):
+def test_a_missing_refund_after_a_500_is_never_called_absent_and_the_amount_stays_reserved(unknown):
+    answer_newest_attempt(unknown, AnswerClass.UNKNOWN, http_status=500)
     now, waits = NOW, []
     for _ in INTERVALS:
         assert look(unknown, listed(), now=now) is _V.NOT_FOUND_YET
@@ -164,6 +168,111 @@ def test_a_missing_refund_is_never_called_absent_and_the_amount_stays_reserved(u
     assert conservation_of(unknown.payment_id).reserved == 4999
     assert list(ReconciliationCheck.objects.values_list("verdict", flat=True).distinct()) == ["NOT_FOUND_YET"]
     assert not Notification.objects.exists()
+
+
+def answer_newest_attempt(operation, answer_class, *, http_status=None):
+    attempt = operation.attempts.order_by("-number").first()
+    GatewayResponse.objects.create(
+        attempt=attempt, answer_class=answer_class, http_status=http_status, received_at=NOW
+    )
+
+
+HORIZON = timedelta(seconds=STRIPE_V1.in_flight_horizon_seconds)
+
+
+@pytest.mark.failure("F011")
+def test_absence_is_recorded_once_the_horizon_has_passed_and_the_amount_stays_reserved(unknown):
+    started = unknown.attempts.get().started_at
+    assert look(unknown, listed(), now=started + HORIZON - timedelta(seconds=1)) is _V.NOT_FOUND_YET
+    RefundOperation.objects.update(next_check_at=NOW)
+    later = started + HORIZON
+    assert look(unknown, listed(), now=later) is _V.CONFIRMED_ABSENT
+    stored, workflow = both(unknown)
+    assert (path(stored)[-1], workflow.state) == ("CONFIRMED_ABSENT", "EXECUTING")
+    assert (stored.next_attempt_at, stored.next_check_at) == (later, None)
+    assert conservation_of(unknown.payment_id).reserved == 4999
+    assert unknown.attempts.count() == 1  # nothing was sent from here
+
+
+def test_after_five_attempts_absence_is_for_people(unknown):
+    first = unknown.attempts.get()
+    for number in range(2, 6):
+        values = {f.attname: getattr(first, f.attname) for f in first._meta.concrete_fields}
+        GatewayAttempt.objects.create(**values | {"id": f"gwat_{number}", "number": number})
+    assert look(unknown, listed(), now=NOW + HORIZON + timedelta(minutes=1)) is _V.CONFIRMED_ABSENT
+    stored, workflow = both(unknown)
+    assert (path(stored)[-1], path(workflow)[-1]) == ("MANUAL_REVIEW", "MANUAL_REVIEW")
+    assert conservation_of(unknown.payment_id).reserved == 4999
+
+
+@pytest.mark.failure("F021")
+def test_a_refund_that_somebody_else_made_is_adopted_and_named_as_the_reason(unknown):
+    answer_newest_attempt(unknown, AnswerClass.REFUSED, http_status=400)
+    foreign = booked(unknown, operation_id=None, processor_reference="re_dashboard")
+    assert look(unknown, listed(foreign)) is _V.CONFIRMED_REJECTED
+    stored, workflow = both(unknown)
+    assert (path(stored)[-1], path(workflow)[-1]) == ("REJECTED", "MANUAL_REVIEW")
+    assert last_move(stored).reason == "REFUNDED_ELSEWHERE"
+    entry = LedgerEntry.objects.get(kind="REFUND")
+    assert (entry.processor_reference, entry.status, entry.amount_minor_units) == (
+        "re_dashboard", "SUCCEEDED", 4999,
+    )  # fmt: skip
+    assert conservation_of(unknown.payment_id).remaining == 0
+
+
+# -- an event of the provider, or a person, asks
+
+
+@pytest.mark.failure("F022")
+@pytest.mark.parametrize(("status", "entry_status"), [(_S.FAILED, "FAILED"), (_S.CANCELED, "FAILED")])
+def test_a_completed_refund_that_failed_later_is_taken_back_and_told_once(status, entry_status):
+    operation = in_doubt(_O.STATUS_UNKNOWN)
+    look(operation, listed(booked(operation)))
+    assert conservation_of(operation.payment_id).remaining == 0
+    later = booked(operation, status)
+    for _ in range(2):
+        look(operation, listed(later), listed(later), cause=CheckCause.WEBHOOK, seen_reference="re_1")
+    stored, workflow = both(operation)
+    assert (path(stored)[-2:], path(workflow)[-1]) == (["COMPLETED", "FAILED"], "MANUAL_REVIEW")
+    assert LedgerEntry.objects.get(kind="REFUND").status == entry_status
+    assert conservation_of(operation.payment_id).remaining == 4999
+    topics = sorted(Notification.objects.values_list("logical_event_id", flat=True))
+    assert topics == [f"refund.completed:{operation.pk}", f"refund.returned:{operation.pk}"]
+
+
+@pytest.mark.failure("F032")
+@pytest.mark.parametrize("cause", [CheckCause.WEBHOOK, CheckCause.PERSON])
+@pytest.mark.parametrize("state", [s for s in _O if s not in {_O.STATUS_UNKNOWN, _O.MANUAL_REVIEW}])
+def test_a_look_that_finds_nothing_moves_no_operation_that_is_not_in_doubt(state, cause):
+    operation = operation_in_state(state)
+    RefundOperation.objects.update(checks_made=operation.checks.count())
+    before = path(operation)
+    lookups = [listed(), listed()] if operation.processor_reference else [listed()]
+    look(operation, *lookups, now=NOW + HORIZON + timedelta(days=2), cause=cause)
+    assert path(operation) == before
+    assert ReconciliationCheck.objects.filter(operation=operation, cause=cause).count() == 1
+
+
+@pytest.mark.failure("F002")
+def test_an_event_that_comes_before_the_answer_completes_the_operation():
+    operation = operation_in_state(_O.SUBMITTED)
+    fact = listed(booked(operation))
+    look(operation, fact, fact, cause=CheckCause.WEBHOOK, seen_reference="re_1")
+    assert path(operation)[-2:] == ["SUBMITTED", "COMPLETED"]
+    accepted = answered(AnswerClass.ACCEPTED, refund=booked(operation), http_status=200)
+    record_answer(operation_id=operation.pk, attempt_id=operation.attempts.get().pk, answer=accepted, now=NOW)
+    assert path(operation)[-2:] == ["SUBMITTED", "COMPLETED"]
+    assert LedgerEntry.objects.filter(kind="REFUND").count() == 1
+    assert Notification.objects.count() == 1
+
+
+def test_what_an_event_asks_uses_up_none_of_the_scheduled_checks(unknown):
+    due = both(unknown)[0].next_check_at
+    for _ in range(len(INTERVALS) + 3):
+        assert look(unknown, listed(), cause=CheckCause.WEBHOOK) is _V.NOT_FOUND_YET
+    assert (path(unknown)[-1], both(unknown)[0].next_check_at) == ("STATUS_UNKNOWN", due)
+    look(unknown, listed())
+    assert both(unknown)[0].next_check_at == NOW + INTERVALS[0]
 
 
 def test_a_source_that_cannot_be_read_proves_nothing(unknown):

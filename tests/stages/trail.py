@@ -10,6 +10,17 @@ from refunds.models import RefundOperation
 APPS = {"refunds", "approvals", "notifications", "policies", "ledger"}
 
 
+def ids_of(row):
+    """Return the ids by which a row's events are found again."""
+    if row.topic == "refund_operation":
+        return {"workflow_id": row.workflow_id, "refund_operation_id": row.pk}
+    return (
+        {"workflow_id": row.pk}
+        if row.topic == "refund_workflow"
+        else {"approval_id": row.pk, "workflow_id": row.subject_id}
+    )
+
+
 def trail(row):
     """Return the transition events of a row, oldest first.
 
@@ -29,6 +40,7 @@ def trail(row):
             "timestamp": event.at.isoformat(),
             "trace_id": event.trace_id,
             "subject": row.pk,
+            **ids_of(stored),
             "sequence": event.state_sequence,
             "transition": {"from": event.from_state, "to": event.to_state},
             "stage": event.stage,
@@ -36,6 +48,7 @@ def trail(row):
             "reason": event.reason,
             "policy_version": event.policy_version,
             "metadata": event.evidence,
+            "system_version": event.system_version,
         }
     return events
 

@@ -1,81 +1,37 @@
 """The gateway simulator as a subprocess on a free port with a book of its own."""
 
-import json
-import os
-import selectors
-import signal
-import subprocess
-import sys
 import time
-import urllib.request
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-_ROOT = Path(__file__).resolve().parents[2]
-_API_KEY = "sk_test_simulator"
+from tests.support.simulator_process import SimulatorProcess
 
 
-class GatewaySimulator:
+class GatewaySimulator(SimulatorProcess):
     """Starts on construction; ``restart`` keeps the port and the book.
 
     ``with GatewaySimulator(book=tmp_path / "book.sqlite3") as simulator: ...``
     """
 
-    api_key = _API_KEY
+    module = "config.demo.gateway_simulator"
+    api_key = "sk_test_simulator"
+    webhook_secret = "whsec_simulator"
 
-    def __init__(self, *, book: Path) -> None:
+    def __init__(self, *, book: Path, webhook_url: str | None = None) -> None:
         self.book = book
-        self._port = 0
-        self._process: subprocess.Popen[str] | None = None
-        self.start()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.stop()
+        self._webhook_url = webhook_url
+        super().__init__()
 
     @property
     def url(self) -> str:
         """The address for STRIPE_API_BASE."""
-        return f"http://127.0.0.1:{self._port}"
+        return self.origin
 
-    @property
-    def port(self) -> int:
-        return self._port
-
-    @property
-    def pid(self) -> int:
-        assert self._process is not None
-        return self._process.pid
-
-    def start(self) -> None:
-        """Start and wait until it says that it is ready."""
-        command = [sys.executable, "-m", "config.demo.gateway_simulator"]
-        self._process = subprocess.Popen(
-            [*command, "--port", str(self._port), "--book", str(self.book)],
-            cwd=_ROOT,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        line = _first_line(self._process)
-        if "ready on" not in line:
-            self.kill()
-            raise RuntimeError(f"the gateway simulator did not start: {line!r}")
-        self._port = int(line.rsplit(":", 1)[1])
-
-    def stop(self) -> int | None:
-        """End it as an operator would, and return its exit code."""
-        return self._end(signal.SIGTERM)
-
-    def kill(self) -> int | None:
-        """End it as a power cut would."""
-        return self._end(signal.SIGKILL)
-
-    def restart(self) -> None:
-        """Stop it and start it again on the same port and book."""
-        self.stop()
-        self.start()
+    def arguments(self) -> list[str]:
+        arguments = ["--book", str(self.book), "--no-sync"]
+        if self._webhook_url is None:
+            return arguments
+        return [*arguments, "--webhook-url", self._webhook_url, "--webhook-secret", self.webhook_secret]
 
     def seed_charge(self, charge: str, *, amount: int, currency: str = "usd", **more: Any) -> str:
         """Put a captured charge into the book; ``more`` are the other fields of a seed. Returns its id."""
@@ -89,16 +45,81 @@ class GatewaySimulator:
         return found
 
     def set_refund_status(self, refund: str, status: str, *, failure_reason: str | None = None) -> None:
-        """Let time pass for one refund: pending to succeeded, succeeded to failed."""
-        self.control("POST", f"refunds/{refund}", {"status": status, "failure_reason": failure_reason})
+        """Let time pass for one refund: pending to succeeded, succeeded to failed. Its events are sent."""
+        order = {"status": status, "failure_reason": failure_reason, "unrecognised": True}
+        self.control("POST", f"refunds/{refund}", order)
+
+    def seed_refund(self, charge: str, **more: Any) -> dict[str, Any]:
+        """Book a refund unchecked and untold: id, amount, status, metadata, created (seconds), tell."""
+        (made,) = self.control("POST", "refunds", {"charge": charge, **more})["refunds"]
+        return dict(made)
+
+    def dashboard_refund(self, charge: str, **more: Any) -> dict[str, Any]:
+        """Refund a charge as the merchant's staff would, and tell it: amount, reason, metadata."""
+        return dict(self.control("POST", "dashboard/refunds", {"charge": charge, **more}))
+
+    def open_dispute(self, charge: str, **more: Any) -> dict[str, Any]:
+        """Open a dispute and tell it: amount, reason, status."""
+        return dict(self.control("POST", "disputes", {"charge": charge, **more}))
+
+    def close_dispute(self, dispute: str, status: str) -> None:
+        """Close a dispute as won, lost or warning_closed, and tell it."""
+        self.control("POST", f"disputes/{dispute}", {"status": status})
+
+    def forget_keys(self, key: str | None = None) -> int:
+        """Prune idempotency keys as the provider does after 24 hours, all or one; return how many."""
+        return int(self.control("POST", "keys/forget", {"idempotency_key": key})["forgotten"])
+
+    def add_endpoint(self, url: str, *secrets: str, **more: Any) -> None:
+        """Send events to this address from now on; ``more``: api_version, types."""
+        self.control("POST", "webhooks/endpoints", {"url": url, "secrets": list(secrets), **more})
+
+    def remove_endpoints(self) -> None:
+        """Tell nobody."""
+        self.control("DELETE", "webhooks/endpoints")
+
+    def webhook_patience(self, **settings: Any) -> None:
+        """Change attempts, retry_seconds, timeout_seconds of deliveries."""
+        self.control("POST", "webhooks/settings", settings)
+
+    def bend_webhooks(self, **knob: Any) -> None:
+        """Arm one webhook knob: early, seconds, copies, twin, reordered, held, lost, wrong_secret, and more."""
+        self.control("POST", "webhooks/knobs", knob)
+
+    def release_webhooks(self, **chosen: Any) -> int:
+        """Send held events: events (in this order), type, charge, newest_first; return how many."""
+        return int(self.control("POST", "webhooks/release", chosen)["released"])
+
+    def resend_webhook(self, event: str, *, copies: int = 1) -> int:
+        """Send an event again, as from the provider's dashboard."""
+        return int(self.control("POST", "webhooks/resend", {"event": event, "copies": copies})["resent"])
+
+    def send_event(self, event_type: str, thing: dict[str, Any], **more: Any) -> None:
+        """Send any event, also of a type that the provider does not have."""
+        self.control("POST", "webhooks/events", {"type": event_type, "object": thing, **more})
+
+    def deliveries(self, *, state: str | None = None) -> list[dict[str, Any]]:
+        """Return every webhook delivery, oldest first: event, type, body, state, attempts."""
+        found = self.control("GET", "webhooks" + (f"?state={state}" if state else ""))["deliveries"]
+        assert isinstance(found, list)
+        return found
+
+    def wait_until_sent(self, *, seconds: float = 10.0) -> list[dict[str, Any]]:
+        """Return all deliveries once none waits for its turn."""
+        deadline = time.monotonic() + seconds
+        while self.deliveries(state="waiting"):
+            if time.monotonic() > deadline:
+                raise TimeoutError("some webhook deliveries are still under way")
+            time.sleep(0.01)
+        return self.deliveries()
 
     def log(self, *, method: str | None = None) -> list[dict[str, Any]]:
-        """Return every API request, oldest first, all methods or one."""
+        """Return every API request with time, headers and body, oldest first, all methods or one."""
         entries = self.control("GET", "log")["requests"]
         return [entry for entry in entries if method in (None, entry["method"])]
 
     def arm(self, kind: str, **more: Any) -> None:
-        """Arm one fault; ``more`` are its other fields: charge, count, seconds, status, on, book."""
+        """Arm one fault; ``more`` are its other fields: charge, idempotency_key, count, seconds, status, on."""
         self.control("POST", "faults", {"kind": kind, **more})
 
     def disarm(self) -> None:
@@ -116,43 +137,3 @@ class GatewaySimulator:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"fewer than {count} requests reached the simulator")
             time.sleep(0.01)
-
-    def reset(self) -> None:
-        """Empty the book and disarm every fault."""
-        self.control("POST", "reset", {})
-
-    def control(self, method: str, path: str, value: Any = None) -> Any:
-        """Make one control request and return its JSON; raises HTTPError for a refused one."""
-        body = None if value is None else json.dumps(value).encode()
-        request = urllib.request.Request(
-            f"{self.url}/_sim/{path}", data=body, method=method, headers={"Content-Type": "application/json"}
-        )
-        with _OPENER.open(request, timeout=10) as response:
-            return json.load(response)
-
-    def _end(self, number: signal.Signals) -> int | None:
-        process, self._process = self._process, None
-        if process is None:
-            return None
-        process.send_signal(number)
-        try:
-            code = process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            code = process.wait(10)
-        if process.stdout is not None:
-            process.stdout.close()
-        return code
-
-
-_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-
-
-def _first_line(process: subprocess.Popen[str], *, seconds: float = 30.0) -> str:
-    """Return the first line that the process prints, or what it printed until then."""
-    assert process.stdout is not None
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
-        if not selector.select(seconds):
-            return ""
-    return process.stdout.readline() or os.linesep

@@ -8,8 +8,8 @@ from config.demo.gateway_simulator.book import Book, Row
 from config.demo.gateway_simulator.messages import missing
 
 _IDENTITY = ("payment_intent", "amount", "currency")
-_CHANGEABLE = ("captured", "disputed", "payment_method_fingerprint", "metadata")
-_OPTIONAL = {"account", "payment_intent", "captured", "disputed", "payment_method_fingerprint", "metadata"}
+_CHANGEABLE = ("captured", "disputed", "payment_method_fingerprint", "payment_method", "metadata")
+_OPTIONAL = {"account", "payment_intent", "created", *_CHANGEABLE}
 
 
 class SeedError(ValueError):
@@ -71,6 +71,7 @@ def charge_object(book: Book, charge: Row) -> dict[str, Any]:
         "metadata": charge["metadata"],
         "paid": True,
         "payment_intent": charge["payment_intent"],
+        "payment_method": charge["payment_method"],
         "payment_method_details": {
             "type": "card",
             "card": {"fingerprint": charge["payment_method_fingerprint"]},
@@ -102,8 +103,9 @@ def _seed(seed: Any) -> Row:
         "captured": seed.get("captured", True),
         "disputed": seed.get("disputed", False),
         "payment_method_fingerprint": seed.get("payment_method_fingerprint"),
+        "payment_method": seed.get("payment_method"),
         "metadata": seed.get("metadata", {}),
-        "created": int(time.time()),
+        "created": seed.get("created", int(time.time())),
     }
     _check_types(row)
     return row
@@ -116,7 +118,9 @@ def _check_types(row: Row) -> None:
         "captured": bool,
         "disputed": bool,
         "payment_method_fingerprint": (str, type(None)),
+        "payment_method": (str, type(None)),
         "metadata": dict,
+        "created": int,
     }
     for name, kind in expected.items():
         if not isinstance(row[name], kind):

@@ -1,4 +1,4 @@
-"""The control side under /_sim/: seeds, truth, faults. JSON in and out, no authentication, loopback only."""
+"""The control side under /_sim/: seeds, truth, faults, time. JSON in and out, no authentication, loopback only."""
 
 import json
 import os
@@ -8,50 +8,97 @@ from urllib.parse import parse_qsl
 
 from config.demo.gateway_simulator.book import Book
 from config.demo.gateway_simulator.charges import SeedError, seed_charges
+from config.demo.gateway_simulator.disputes import close_dispute, dispute_object, open_dispute
+from config.demo.gateway_simulator.endpoints import EndpointError
+from config.demo.gateway_simulator.events import Events
 from config.demo.gateway_simulator.faults import FaultError, Faults
+from config.demo.gateway_simulator.idempotency import forget_keys
 from config.demo.gateway_simulator.journal import Journal
+from config.demo.gateway_simulator.knobs import KnobError
 from config.demo.gateway_simulator.messages import Answer, ApiError, Request, json_answer
-from config.demo.gateway_simulator.refunds import STATUSES, refund_object, set_status
+from config.demo.gateway_simulator.refund_seeds import dashboard_refund, seed_refunds
+from config.demo.gateway_simulator.refunds import STATUSES, refund_object
+from config.demo.gateway_simulator.webhook_control import WebhookControl, read_event
 
 
 class Control:
     """What a test or the demo may do to the provider, and what it may know of it."""
 
-    def __init__(self, *, book: Book, faults: Faults, journal: Journal) -> None:
+    def __init__(
+        self, *, book: Book, faults: Faults, journal: Journal, events: Events, webhooks: WebhookControl
+    ) -> None:
         self._book = book
         self._faults = faults
         self._journal = journal
+        self._events = events
+        self._webhooks = webhooks
 
     def handle(self, request: Request) -> Answer:
         """Return the answer to one control request; mistakes are answered 400 with a sentence."""
         try:
-            return self._answer(request)
-        except (SeedError, FaultError) as error:
+            parts = request.path.strip("/").split("/")[1:]
+            value = _json(request) if request.method == "POST" else None
+            query = dict(parse_qsl(request.query))
+            if parts[:1] == ["webhooks"] and parts[1:] != ["events"]:
+                return self._webhooks.answer(request.method, parts[1:], value, query)
+            answer = self._answer(request.method, parts, value, query)
+        except (SeedError, FaultError, KnobError, EndpointError) as error:
             return json_answer({"error": {"message": str(error)}}, status=400)
         except ApiError as error:
             return error.answer
+        self._events.outbox.wake.set()  # whatever changed may have to be told
+        return answer
 
-    def _answer(self, request: Request) -> Answer:
-        parts = request.path.strip("/").split("/")[1:]
-        value = _json(request) if request.method == "POST" else None
-        match request.method, parts:
+    def _answer(self, method: str, parts: list[str], value: Any, query: dict[str, str]) -> Answer:
+        told: Any
+        match method, parts:
             case "GET", ["health"]:
-                return json_answer({"status": "ok", "service": "gateway_simulator", "pid": os.getpid()})
+                told = {"status": "ok", "service": "gateway_simulator", "pid": os.getpid()}
             case "POST", ["charges"]:
-                seeds = value if isinstance(value, list) else [value]
-                return json_answer({"charges": len(seeds), "new": seed_charges(self._book, seeds)})
+                seeds = _as_list(value)
+                told = {"charges": len(seeds), "new": seed_charges(self._book, seeds)}
             case "GET", ["refunds"]:
-                return json_answer({"refunds": self._refunds(dict(parse_qsl(request.query)))})
+                told = {"refunds": self._refunds(query)}
+            case "POST", ["refunds"]:
+                told = {"refunds": seed_refunds(self._book, self._events, _as_list(value))}
             case "POST", ["refunds", identifier]:
-                return self._set_status(identifier, value)
+                told = self._set_status(identifier, _as_object(value))
             case "GET", ["log"]:
-                return json_answer({"requests": self._journal.entries()})
-        return self._trouble(request.method, parts, value)
+                told = {"requests": self._journal.entries(query)}
+            case _:
+                return self._by_hand(method, parts, value)
+        return json_answer(told)
+
+    def _by_hand(self, method: str, parts: list[str], value: Any) -> Answer:
+        """What happens at the provider without any API request."""
+        told: Any
+        with self._book.transaction():
+            match method, parts:
+                case "POST", ["dashboard", "refunds"]:
+                    told = dashboard_refund(self._book, self._events, value)
+                case "GET", ["disputes"]:
+                    rows = self._book.rows("SELECT * FROM disputes ORDER BY number")
+                    told = {"disputes": [dispute_object(row) for row in rows]}
+                case "POST", ["disputes"]:
+                    told = open_dispute(self._book, self._events, _as_object(value))
+                case "POST", ["disputes", identifier]:
+                    status = str(_as_object(value).get("status"))
+                    told = close_dispute(self._book, self._events, identifier, status)
+                case "POST", ["webhooks", "events"]:
+                    self._events.anything(read_event(value))
+                    told = {"told": True}
+                case "POST", ["keys", "forget"]:
+                    key = _as_object(value or {}).get("idempotency_key")
+                    told = {"forgotten": forget_keys(self._book, key)}
+                case _:
+                    return self._trouble(method, parts, value)
+        return json_answer(told)
 
     def _trouble(self, method: str, parts: list[str], value: Any) -> Answer:
         match method, parts:
             case "POST", ["reset"]:
                 self._faults.end()
+                self._webhooks.reset()
                 self._book.wipe()
                 return json_answer({"reset": True})
             case "GET", ["faults"]:
@@ -76,14 +123,25 @@ class Control:
             if charge in (None, row["charge"], row["payment_intent"]) and account in (None, row["account"])
         ]
 
-    def _set_status(self, identifier: str, value: Any) -> Answer:
-        status = value.get("status") if isinstance(value, Mapping) else None
-        if status not in STATUSES:
+    def _set_status(self, identifier: str, order: dict[str, Any]) -> dict[str, Any]:
+        """Let time pass; ``unrecognised`` allows a word that the provider does not have yet (open enums)."""
+        status, failure_reason = order.get("status"), order.get("failure_reason")
+        if not isinstance(status, str) or (status not in STATUSES and not order.get("unrecognised")):
             raise ApiError(f"status must be one of {', '.join(STATUSES)}", param="status")
-        failure_reason = value.get("failure_reason")
         if failure_reason is not None and not isinstance(failure_reason, str):
             raise ApiError("failure_reason must be a text", param="failure_reason")
-        return json_answer(set_status(self._book, identifier, status, failure_reason))
+        with self._book.transaction():
+            return self._events.set_refund_status(identifier, status, failure_reason)
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _as_object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ApiError("The request body must be a JSON object.")
+    return value
 
 
 def _json(request: Request) -> Any:

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from config.demo.gateway_simulator.messages import ConnectionDroppedError
+from config.demo.gateway_simulator.refunds import STATUSES
 
 _LONGEST_SECONDS = 600.0
 
@@ -24,7 +25,9 @@ class FaultKind(StrEnum):
     DELAY_BEFORE = "delay_before"  # accept; book and answer after release or `seconds`
     STATUS = "status"  # answer this HTTP status; books first only with `book`
     UNPARSABLE = "unparsable"  # book, answer 200 with something that is not JSON
-    PENDING = "pending"  # book the refund as pending
+    PENDING = "pending"  # book the refund as `first`; after `seconds` it becomes `then`, if that is given
+    IN_FLIGHT = "in_flight"  # answer 409 as if the same key were executing; books nothing
+    NOT_READ = "not_read"  # accept the connection, read nothing; close it after release or `seconds`
 
 
 class FaultError(ValueError):
@@ -38,12 +41,25 @@ class Fault:
     kind: FaultKind
     on: str = "create"  # "create", "list" or "retrieve"
     charge: str | None = None
+    idempotency_key: str | None = None
     count: int | None = 1
     seconds: float = _LONGEST_SECONDS
     status: int = 500
     code: str | None = None
     rate_limited_reason: str | None = None
+    should_retry: bool | None = None
     book: bool = False
+    first: str = "pending"
+    then: str | None = None
+    failure_reason: str | None = None
+
+    def matches(self, on: str, references: frozenset[str], idempotency_key: str | None) -> bool:
+        """Whether it is meant for this request."""
+        return (
+            self.on == on
+            and (self.charge is None or self.charge in references)
+            and self.idempotency_key in (None, idempotency_key)
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return the fault as the control side shows it."""
@@ -72,11 +88,28 @@ class Faults:
             self._armed.append(fault)
         return fault
 
-    def take(self, *, on: str, references: frozenset[str]) -> Fault | None:
-        """Return the first fault that matches a request, counted down; ``references`` name its payment."""
+    @property
+    def may_leave_unread(self) -> bool:
+        """Whether a request must be looked at before it is read."""
+        with self._lock:
+            return any(fault.kind is FaultKind.NOT_READ for fault in self._armed)
+
+    def take(
+        self,
+        *,
+        on: str,
+        references: frozenset[str] = frozenset(),
+        idempotency_key: str | None = None,
+        only: FaultKind | None = None,
+    ) -> Fault | None:
+        """Return the first fault that matches a request, counted down; ``references`` name its payment.
+
+        Faults for unread requests are taken with ``only``: what is read already cannot be left unread.
+        """
         with self._lock:
             for fault in self._armed:
-                if fault.on == on and (fault.charge is None or fault.charge in references):
+                right_time = (fault.kind is FaultKind.NOT_READ) == (only is FaultKind.NOT_READ)
+                if right_time and fault.matches(on, references, idempotency_key):
                     if fault.count is not None:
                         fault.count -= 1
                         if fault.count == 0:
@@ -139,7 +172,7 @@ def _fault(value: Any) -> Fault:
         raise FaultError(f"kind must be one of {', '.join(FaultKind)}") from error
     checks = (
         (fault.on in ("create", "list", "retrieve"), "on must be create, list or retrieve"),
-        (fault.charge is None or isinstance(fault.charge, str), "charge must be a text"),
+        (_is_text(fault.charge), "charge must be a text"),
         (
             fault.count is None or (type(fault.count) is int and fault.count > 0),
             "count must be above 0 or null",
@@ -147,7 +180,16 @@ def _fault(value: Any) -> Fault:
         (fault.kind is not FaultKind.DELAY or "seconds" in value, "delay needs seconds"),
         (_is_duration(fault.seconds), f"seconds must be from 0 to {_LONGEST_SECONDS:.0f}"),
         (type(fault.status) is int and 400 <= fault.status <= 599, "status must be from 400 to 599"),  # noqa: PLR2004
-        (fault.code is None or isinstance(fault.code, str), "code must be a text"),
+        (_is_text(fault.code), "code must be a text"),
+        (_is_text(fault.idempotency_key), "idempotency_key must be a text"),
+        (_is_text(fault.failure_reason), "failure_reason must be a text"),
+        (fault.first in STATUSES, f"first must be one of {', '.join(STATUSES)}"),
+        (fault.then in (None, *STATUSES), f"then must be one of {', '.join(STATUSES)}"),
+        (fault.should_retry in (None, True, False), "should_retry must be true, false or null"),
+        (
+            fault.kind is not FaultKind.NOT_READ or (fault.on == "create" and fault.charge is None),
+            "what is not read can be chosen by idempotency_key only",
+        ),
         (_is_header_value(fault.rate_limited_reason), "rate_limited_reason must be a short text"),
         (isinstance(fault.book, bool), "book must be true or false"),
     )
@@ -155,6 +197,10 @@ def _fault(value: Any) -> Fault:
         if not holds:
             raise FaultError(message)
     return fault
+
+
+def _is_text(value: object) -> bool:
+    return value is None or isinstance(value, str)
 
 
 def _is_duration(value: object) -> bool:

@@ -42,19 +42,10 @@ class Keys:
 
     @contextmanager
     def _claimed(self, account: str, key: str) -> Iterator[None]:
-        """Hold the key while its request executes; a second request is told so and nothing is kept.
-
-        docs.stripe.com/api/errors (409), docs.stripe.com/error-codes (idempotency_key_in_use).
-        """
+        """Hold the key while its request executes; a second request is told so and nothing is kept."""
         with self._lock:
             if (account, key) in self._executing:
-                raise ApiError(
-                    "There is currently another in-progress request using this Idempotent Key (that probably"
-                    " means you submitted twice, and the other request is still going through):"
-                    f" {key}. Please try again later.",
-                    status=409,
-                    code="idempotency_key_in_use",
-                )
+                raise key_in_use(key)
             self._executing.add((account, key))
         try:
             yield
@@ -94,6 +85,24 @@ class Keys:
                 "body": answer.body,
             },
         )
+
+
+def key_in_use(key: str) -> ApiError:
+    """409: docs.stripe.com/api/errors, docs.stripe.com/error-codes (idempotency_key_in_use)."""
+    return ApiError(
+        "There is currently another in-progress request using this Idempotent Key (that probably"
+        " means you submitted twice, and the other request is still going through):"
+        f" {key}. Please try again later.",
+        status=409,
+        code="idempotency_key_in_use",
+    )
+
+
+def forget_keys(book: Book, key: str | None = None) -> int:
+    """Prune kept answers, all or one key's, as after 24 hours; return how many (facts 1.1, after pruning)."""
+    if key is None:
+        return book.execute("DELETE FROM kept_answers")
+    return book.execute("DELETE FROM kept_answers WHERE idempotency_key = ?", key)
 
 
 def _canonical(form: Form) -> str:

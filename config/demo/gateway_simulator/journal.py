@@ -2,11 +2,14 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from config.demo.gateway_simulator.book import Book
 from config.demo.gateway_simulator.messages import Answer, Request
+
+_FILTERS = ("method", "path", "idempotency_key")
 
 
 class Journal:
@@ -46,10 +49,12 @@ class Journal:
         """Complete the entry of a request whose connection was closed without an answer."""
         self._complete(number, {"outcome": "dropped"})
 
-    def entries(self) -> list[dict[str, Any]]:
-        """Return every entry, oldest first."""
+    def entries(self, query: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+        """Return the entries, oldest first; those alone that have the method, path or key of ``query``."""
         rows = self._book.rows("SELECT number, entry FROM request_log ORDER BY number")
-        return [{"number": row["number"], **row["entry"]} for row in rows]
+        entries = [{"number": row["number"], **row["entry"]} for row in rows]
+        wanted = {name: value for name, value in (query or {}).items() if name in _FILTERS}
+        return [one for one in entries if all(one[name] == value for name, value in wanted.items())]
 
     def _complete(self, number: int, changes: dict[str, Any]) -> None:
         with self._book.transaction():

@@ -7,11 +7,14 @@ from config.demo.gateway_simulator.book import Book, Row
 from config.demo.gateway_simulator.charges import get_charge, refunded_amount
 from config.demo.gateway_simulator.forms import Form, allow_only, integer, metadata
 from config.demo.gateway_simulator.messages import ApiError, missing, new_id
+from config.demo.gateway_simulator.settling import BY_PAYMENT_METHOD, Course, schedule
 
 # docs.stripe.com/api/refunds/create; "expired_uncaptured_charge" is only ever read.
 _REASONS = ("duplicate", "fraudulent", "requested_by_customer")
 # docs.stripe.com/api/refunds/object
 STATUSES = ("pending", "requires_action", "succeeded", "failed", "canceled")
+# What set_status says when it is not told (docs.stripe.com/api/refunds/object, failure_reason).
+_FAILURE_REASONS = {"failed": "unknown", "canceled": "merchant_request"}
 # docs.stripe.com/currencies: what an amount must be a multiple of.
 _MULTIPLE_OF = {"bhd": 10, "jod": 10, "kwd": 10, "omr": 10, "tnd": 10, "isk": 100}
 _MAX_PAGE = 100  # docs.stripe.com/api/pagination
@@ -30,8 +33,11 @@ def payment_parameter(form: Form) -> str:
     return named[0]
 
 
-def create_refund(book: Book, account: str, form: Form, *, status: str = "succeeded") -> dict[str, Any]:
-    """Book one refund and return it; must run inside ``book.transaction()``."""
+def create_refund(book: Book, account: str, form: Form, *, course: Course | None = None) -> dict[str, Any]:
+    """Book one refund and return it; must run inside ``book.transaction()``.
+
+    ``course`` is what becomes of it; without one the card that paid decides (facts 5).
+    """
     allow_only(form, "charge", "payment_intent", "amount", "reason")
     param = payment_parameter(form)
     amount, pairs, reason = integer(form, "amount"), metadata(form), form.get("reason")
@@ -41,34 +47,46 @@ def create_refund(book: Book, account: str, form: Form, *, status: str = "succee
     remaining = _remaining(book, charge, param)
     amount = remaining if amount is None else amount
     _check_amount(amount, remaining, charge["currency"])
+    course = course or BY_PAYMENT_METHOD.get(charge["payment_method"], Course())
+    row = book_refund(book, charge, amount=amount, status=course.first, reason=reason, metadata=pairs)
+    made = refund_object(row)
+    schedule(book, made, course)
+    return made
+
+
+def book_refund(book: Book, charge: Row, *, amount: int, status: str, **more: Any) -> Row:
+    """Write one refund of a charge as it is told, unchecked, and return its row."""
+    failed = status in ("failed", "canceled")
     row: Row = {
-        "account": account,
+        "account": charge["account"],
         "id": new_id("re_3", 23),
         "charge": charge["id"],
         "payment_intent": charge["payment_intent"],
         "amount": amount,
         "currency": charge["currency"],
-        "reason": reason,
+        "reason": None,
         "status": status,
         "failure_reason": None,
-        "metadata": pairs,
+        "failure_balance_transaction": new_id("txn_3", 23) if failed else None,
+        "metadata": {},
         "balance_transaction": new_id("txn_3", 23),
         "created": int(time.time()),
+        **more,
     }
     book.insert("refunds", row)
-    return refund_object(row)
+    return row
 
 
 def retrieve_refund(book: Book, account: str, identifier: str, form: Form) -> dict[str, Any]:
     """Return one refund; raises 404 if this account has none of that id."""
     allow_only(form)
-    return refund_object(_get_refund(book, account, identifier))
+    return refund_object(get_refund(book, account, identifier))
 
 
 def update_refund(book: Book, account: str, identifier: str, form: Form) -> dict[str, Any]:
     """Add metadata, the only thing that can be updated: docs.stripe.com/api/refunds/update."""
     allow_only(form)
-    row = _get_refund(book, account, identifier)
+    row = get_refund(book, account, identifier)
     row["metadata"] = {key: value for key, value in (row["metadata"] | metadata(form)).items() if value}
     _replace(book, row)
     return refund_object(row)
@@ -82,20 +100,24 @@ def list_refunds(book: Book, account: str, form: Form) -> dict[str, Any]:
     """
     allow_only(form, "charge", "payment_intent", "limit", "starting_after")
     limit = integer(form, "limit", most=_MAX_PAGE) or 10
-    where, values = "account = ?", [account]
+    where = "account = ?"
+    values: list[str | int] = [account]
     for param in ("charge", "payment_intent"):
         if param in form:
             get_charge(book, account, form[param], param=param)
             where, values = f"{where} AND {param} = ?", [*values, form[param]]
     if "starting_after" in form:
         after = book.row(
-            "SELECT number FROM refunds WHERE account = ? AND id = ?", account, form["starting_after"]
+            "SELECT number, created FROM refunds WHERE account = ? AND id = ?",
+            account,
+            form["starting_after"],
         )
         if after is None:
             raise missing("refund", form["starting_after"], param="starting_after")
-        where, values = f"{where} AND number < ?", [*values, after["number"]]
+        where = f"{where} AND (created, number) < (?, ?)"
+        values = [*values, after["created"], after["number"]]
     rows = book.rows(
-        f"SELECT * FROM refunds WHERE {where} ORDER BY number DESC LIMIT ?",  # noqa: S608 - literals above
+        f"SELECT * FROM refunds WHERE {where} ORDER BY created DESC, number DESC LIMIT ?",  # noqa: S608 - literals above
         *values,
         limit + 1,
     )
@@ -107,14 +129,25 @@ def list_refunds(book: Book, account: str, form: Form) -> dict[str, Any]:
     }
 
 
-def set_status(book: Book, identifier: str, status: str, failure_reason: str | None) -> dict[str, Any]:
-    """Let time pass for one refund: pending to succeeded, succeeded to failed, and so on."""
+def set_status(
+    book: Book, identifier: str, status: str, failure_reason: str | None
+) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """Let time pass for one refund; return it before and after, and its account.
+
+    Failed and canceled ones have a failure reason and a failure balance transaction (facts 2.2).
+    """
     row = book.row("SELECT * FROM refunds WHERE id = ?", identifier)
     if row is None:
         raise missing("refund", identifier, param="id")
-    row |= {"status": status, "failure_reason": failure_reason}
+    before = refund_object(row)
+    failed = status in ("failed", "canceled")
+    row |= {
+        "status": status,
+        "failure_reason": failure_reason or _FAILURE_REASONS.get(status),
+        "failure_balance_transaction": new_id("txn_3", 23) if failed else None,
+    }
     _replace(book, row)
-    return refund_object(row)
+    return before, refund_object(row), str(row["account"])
 
 
 def refund_object(row: Row) -> dict[str, Any]:
@@ -140,10 +173,13 @@ def refund_object(row: Row) -> dict[str, Any]:
         shown["pending_reason"] = "processing"  # docs.stripe.com/changelog/basil/2025-04-30
     if row["failure_reason"]:
         shown["failure_reason"] = row["failure_reason"]
+    if row["failure_balance_transaction"]:
+        shown["failure_balance_transaction"] = row["failure_balance_transaction"]
     return shown
 
 
-def _get_refund(book: Book, account: str, identifier: str) -> Row:
+def get_refund(book: Book, account: str, identifier: str) -> Row:
+    """Return the row of one refund; raises 404 if this account has none of that id."""
     row = book.row("SELECT * FROM refunds WHERE account = ? AND id = ?", account, identifier)
     if row is None:
         raise missing("refund", identifier, param="id")

@@ -3,12 +3,15 @@
 import json
 import time
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 from config.demo.model_simulator.faults import FaultKind
 from config.demo.model_simulator.model import answer_to
+from config.demo.model_simulator.scripts import obeyed, trick
 
 _RELEASED = "2026-08-01"
+_PROSE = "I looked at both charges. In my opinion the later one is a duplicate and should be refunded."
 
 
 class RefusedRequestError(Exception):
@@ -45,22 +48,43 @@ def completion(request: dict[str, Any], fault: dict[str, Any] | None) -> dict[st
     finish_reason = "stop"
     more: dict[str, Any] = {}
     match fault["kind"] if fault is not None else None:
-        case FaultKind.MALFORMED_JSON:
-            content = honest[: len(honest) // 2]
-        case FaultKind.HOSTILE if fault is not None:
-            content = fault["content"]
         case FaultKind.TRUNCATION:
-            content, finish_reason = honest[: len(honest) // 2], "length"
+            content, finish_reason = _half(honest), "length"
         case FaultKind.CONTENT_FILTER:
             content, finish_reason = None, "content_filter"
         case FaultKind.REFUSAL:
             content, more = None, {"refusal": "I cannot help with that."}
         case FaultKind.TOOL_CALLS if fault is not None:
-            content, finish_reason, more = None, "tool_calls", {"tool_calls": [_tool_call(fault["name"])]}
+            calls = [_tool_call(fault["name"]) for _ in range(fault["copies"])]
+            content, finish_reason, more = None, "tool_calls", {"tool_calls": calls}
+        case str() if fault is not None:
+            content = _bent(honest, fault, request["messages"])
     message = {"role": "assistant", "content": content, "refusal": None, **more}
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason}
     empty = fault is not None and fault["kind"] == FaultKind.EMPTY_CHOICES
     return _envelope(request, [] if empty else [choice])
+
+
+def _bent(honest: str, fault: dict[str, Any], messages: list[Any]) -> str:
+    """Return what is said instead of the honest proposal."""
+    proposal = json.loads(honest)
+    said: dict[str, Callable[[], str]] = {
+        FaultKind.MALFORMED_JSON: lambda: _half(honest),
+        FaultKind.MISSING_FIELD: lambda: json.dumps(
+            {name: value for name, value in proposal.items() if name != fault["name"]}
+        ),
+        FaultKind.EXTRA_FIELD: lambda: json.dumps({**proposal, "mood": "helpful"}),
+        FaultKind.PROSE: lambda: _PROSE,
+        FaultKind.FENCES: lambda: f"```json\n{honest}\n```",
+        FaultKind.HOSTILE: lambda: str(fault["content"]),
+        FaultKind.TRICK: lambda: trick(fault["name"]),
+        FaultKind.OBEDIENT: lambda: obeyed(messages),
+    }
+    return said.get(fault["kind"], lambda: honest)()
+
+
+def _half(text: str) -> str:
+    return text[: len(text) // 2]
 
 
 def model_list(models: tuple[str, ...]) -> dict[str, Any]:
@@ -91,7 +115,7 @@ def _envelope(request: dict[str, Any], choices: list[dict[str, Any]]) -> dict[st
 
 
 def _tool_call(name: str) -> dict[str, Any]:
-    arguments = json.dumps({"order": "2841", "amount": "everything"})
+    arguments = json.dumps({"charge": "ch_made_up", "amount": 999_999, "approved": True})
     return {
         "id": f"call_{uuid.uuid4().hex[:12]}",
         "type": "function",

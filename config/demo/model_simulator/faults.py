@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+from config.demo.model_simulator.scripts import TRICKS
+
 LONGEST_SECONDS = 600.0
 
 
@@ -15,14 +17,21 @@ class FaultKind(StrEnum):
     HTTP_ERROR = "http_error"  # `status`, with an error body
     RATE_LIMIT = "rate_limit"  # 429, with Retry-After: `retry_after` unless it is null
     DROP = "drop"  # the connection is closed without an answer
+    RESET = "reset"  # likewise, but reset as by a crashed machine
     NOT_JSON = "not_json"  # 200 with a page instead of JSON
     MALFORMED_JSON = "malformed_json"  # a completion whose content is cut-off JSON
+    MISSING_FIELD = "missing_field"  # the honest proposal without the field `name`
+    EXTRA_FIELD = "extra_field"  # the honest proposal with a harmless field more
+    PROSE = "prose"  # sentences instead of JSON
+    FENCES = "fences"  # the honest proposal between Markdown fences
     HOSTILE = "hostile"  # a completion whose content is `content`, word for word
+    TRICK = "trick"  # a proposal with the trick `name`: another amount, a promise, ...
+    OBEDIENT = "obedient"  # does what the customer's text tells it, and repeats it
     REFUSAL = "refusal"  # message.refusal is set, content is null
     CONTENT_FILTER = "content_filter"  # finish_reason content_filter, content is null
     TRUNCATION = "truncation"  # finish_reason length, content cut off
     EMPTY_CHOICES = "empty_choices"  # a completion without choices
-    TOOL_CALLS = "tool_calls"  # a call of the tool `name`, which nobody offered
+    TOOL_CALLS = "tool_calls"  # `copies` identical calls of the tool `name`, which nobody offered
 
 
 _DEFAULTS: dict[FaultKind, dict[str, Any]] = {
@@ -31,7 +40,9 @@ _DEFAULTS: dict[FaultKind, dict[str, Any]] = {
     FaultKind.HTTP_ERROR: {"status": 500},
     FaultKind.RATE_LIMIT: {"retry_after": None},
     FaultKind.HOSTILE: {"content": None},
-    FaultKind.TOOL_CALLS: {"name": "refund_now"},
+    FaultKind.TOOL_CALLS: {"name": "refund_now", "copies": 1},
+    FaultKind.MISSING_FIELD: {"name": "reason_code"},
+    FaultKind.TRICK: {"name": None},
 }
 
 
@@ -57,6 +68,8 @@ def read_fault(value: Any) -> tuple[dict[str, Any], int | None]:
     fault = {name: value.get(name, default) for name, default in allowed.items()}
     for name, given in fault.items():
         _check(name, given)
+    if kind is FaultKind.TRICK and fault["name"] not in TRICKS:
+        raise FaultError(f"name must be one of {', '.join(TRICKS)}")
     return {"kind": str(kind), **fault}, count
 
 
@@ -67,6 +80,7 @@ def _check(name: str, value: Any) -> None:
         "retry_after": (value is None or _is_short_text(str(value)), "null, seconds or a date"),
         "content": (isinstance(value, str), "a text"),
         "name": (isinstance(value, str), "a text"),
+        "copies": (type(value) is int and value in range(1, 101), "from 1 to 100"),
     }[name]
     if not holds:
         raise FaultError(f"{name} must be {wanted}")

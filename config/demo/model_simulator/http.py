@@ -2,12 +2,8 @@
 
 import json
 import os
-import socket
-import sys
-import threading
 import traceback
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from config.demo.model_simulator.book import Book
@@ -19,8 +15,13 @@ from config.demo.model_simulator.completions import (
     model_list,
 )
 from config.demo.model_simulator.faults import FaultError, FaultKind, read_fault
+from config.demo.simulator_http import (
+    ClientLeftError,
+    LoopbackServer,
+    SimulatorHandler,
+    UnreadableBodyError,
+)
 
-_MAX_BODY_BYTES = 1024 * 1024
 _LOGGED_HEADERS = ("user-agent", "content-type", "accept-encoding", "x-stainless-retry-count")
 
 
@@ -36,41 +37,27 @@ class Answer:
 
 
 class ConnectionDroppedError(Exception):
-    """The connection is to be closed without an answer."""
+    """The connection is to be closed without an answer, or reset."""
+
+    def __init__(self, *, reset: bool = False) -> None:
+        super().__init__()
+        self.reset = reset
 
 
-class SimulatorServer(ThreadingHTTPServer):
-    """One thread for each connection."""
-
-    daemon_threads = True
-    request_queue_size = 128
+class SimulatorServer(LoopbackServer):
+    """The model behind its API and its control side."""
 
     def __init__(self, port: int, *, book: Book, models: tuple[str, ...]) -> None:
         """Bind to the loopback address; raises OSError for a busy port."""
         self.book = book
         self.models = models
-        self.ending = threading.Event()
-        super().__init__(("127.0.0.1", port), Handler)
-
-    def server_bind(self) -> None:
-        """Bind without the name lookup of the standard server, which can take seconds."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
-        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Report what a handler could not; a client that went away is not worth a line."""
-        if not (self.ending.is_set() or isinstance(sys.exception(), OSError)):
-            super().handle_error(request, client_address)
+        super().__init__("127.0.0.1", port, Handler)
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(SimulatorHandler):
     """Reads one request after another from a connection and answers each."""
 
-    protocol_version = "HTTP/1.1"
-    server_version, sys_version = "model_simulator", ""
-    timeout = 60  # of a silent client; a request that is being answered is not cut off
+    server_version = "model_simulator"
     server: SimulatorServer
 
     def _serve(self) -> None:
@@ -80,12 +67,17 @@ class Handler(BaseHTTPRequestHandler):
             answer = _json(error_body(str(error), status=error.status, code=error.code), status=error.status)
         except FaultError as error:
             answer = _json(error_body(str(error), status=400), status=400)
-        except ConnectionDroppedError:
-            self._close()
+        except UnreadableBodyError as error:
+            answer = _json(error_body(str(error), status=413), status=413)
+        except ClientLeftError:
+            self.close_unanswered()
+            return
+        except ConnectionDroppedError as dropped:
+            self.reset_connection() if dropped.reset else self.close_unanswered()
             return
         except Exception:  # noqa: BLE001 - one bad request must not look like an outage
             if self.server.ending.is_set():  # the book was closed under this request
-                self._close()
+                self.close_unanswered()
                 return
             traceback.print_exc()
             answer = _json(error_body("The simulator has a bug.", status=500), status=500)
@@ -93,11 +85,8 @@ class Handler(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_DELETE = _serve  # noqa: N815 - named by the standard library
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - named by the standard library
-        """Print nothing; the request log is in the book."""
-
     def _answer(self) -> Answer:
-        body = self._body()
+        body = self.read_body()
         path = self.path.partition("?")[0]
         match self.command, path:
             case "POST", "/v1/chat/completions":
@@ -107,17 +96,6 @@ class Handler(BaseHTTPRequestHandler):
         if path.startswith("/_sim/"):
             return self._control(path.removeprefix("/_sim/"), body)
         raise RefusedRequestError("There is no such endpoint.", status=404)
-
-    def _body(self) -> bytes:
-        text = self.headers.get("Content-Length", "0")
-        length = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1  # noqa: PLR2004
-        if "Transfer-Encoding" in self.headers or not 0 <= length <= _MAX_BODY_BYTES:
-            self.close_connection = True
-            raise RefusedRequestError(f"Send a Content-Length of up to {_MAX_BODY_BYTES}.", status=413)
-        body = self.rfile.read(length)
-        if len(body) != length:
-            raise ConnectionDroppedError
-        return body
 
     def _complete(self, body: bytes) -> Answer:
         """Log the request, take the next fault, and answer; the log is complete before the answer leaves."""
@@ -145,8 +123,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def _answer_with(self, request: dict[str, Any], fault: dict[str, Any] | None) -> Answer:
         match fault:
-            case {"kind": FaultKind.DROP}:
-                raise ConnectionDroppedError
+            case {"kind": (FaultKind.DROP | FaultKind.RESET) as kind}:
+                raise ConnectionDroppedError(reset=kind == FaultKind.RESET)
             case {"kind": FaultKind.SLOW, "seconds": seconds}:
                 if self.server.ending.wait(seconds):
                     raise ConnectionDroppedError
@@ -199,7 +177,7 @@ class Handler(BaseHTTPRequestHandler):
             self.end_headers()
             self._send_body(answer)
         except OSError:  # the client did not wait
-            self._close()
+            self.close_unanswered()
 
     def _send_body(self, answer: Answer) -> None:
         if not answer.seconds_per_byte:
@@ -209,13 +187,6 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(bytes((byte,)))
             if self.server.ending.wait(answer.seconds_per_byte):
                 return
-
-    def _close(self) -> None:
-        self.close_connection = True
-        try:
-            self.connection.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            return
 
 
 def _parse(body: bytes) -> Any:

@@ -25,7 +25,8 @@ PRODUCT_VARIABLES = (
         "DJANGO_",
         "EMAIL_URL",
         "GATEWAY_",
-        "LEDGER_SOURCE_URL",
+        "LEDGER_SOURCE_",
+        "METRICS_TOKEN",
     ),
     *("LOG_FORMAT", "OPENAI_", "POLICY_SOURCE_URL", "PUBLIC_URL", "RECOVERY_", "SECRET_KEY", "STRIPE_"),
 )

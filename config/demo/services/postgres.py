@@ -3,7 +3,7 @@
 import signal
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,14 +61,22 @@ class PostgresServer:
 
 
 def start(
-    cluster: Cluster, *, log: Path, durable: bool, check: Callable[[], None], say: Callable[[str], None]
+    cluster: Cluster,
+    *,
+    log: Path,
+    durable: bool,
+    check: Callable[[], None],
+    say: Callable[[str], None],
+    more_settings: Mapping[str, str] | None = None,
 ) -> PostgresServer:
     """Serve `cluster`, made at its first start; returns when it accepts connections.
 
     `durable` off gives speed for throw-away data. `check` may raise to give up; `say` gets progress lines.
-    Raises ServiceError.
+    `more_settings` of the server come last, so that they win. Raises ServiceError.
     """
-    return Starting(cluster, log, durable=durable, temporary=False, check=check, say=say).run()
+    starting = Starting(cluster, log, durable=durable, temporary=False, check=check, say=say)
+    starting.settings |= more_settings or {}
+    return starting.run()
 
 
 def start_temporary(*, check: Callable[[], None], say: Callable[[str], None]) -> PostgresServer:
@@ -102,6 +110,7 @@ class Starting:
         self.temporary = temporary
         self.check = check
         self.say = say
+        self.settings = {**SETTINGS, **({} if durable else FAST)}
 
     def run(self) -> PostgresServer:
         """The running server. Raises ServiceError."""
@@ -126,7 +135,7 @@ class Starting:
         raise self._failure("it did not start")
 
     def _launch(self, programs: Path, port: int, lock: int) -> Child:
-        settings = {**SETTINGS, **({} if self.durable else FAST), "port": str(port)}
+        settings = {**self.settings, "port": str(port)}
         arguments = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         durability = "durable" if self.durable else "fast"
         env = {**accounts.CLEAN_ENVIRONMENT, "PASSWORD": self.cluster.password(), "DATABASE": DATABASE}

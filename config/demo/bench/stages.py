@@ -1,0 +1,136 @@
+"""Where the statements of one automatic refund go: the pipeline in this process, one step after another.
+
+``python -m config.demo.bench.stages TOKENS FILE``, in an environment of the product with a seeded database; the first
+two API tokens are used, each for its own order. Prints every statement with the functions that sent it, and writes
+the counts to FILE. Counted twice, by Django's log and by the server: they have to agree.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import django
+import psycopg
+from django.conf import settings
+
+from config.demo.bench.database import Statements, is_at_commit
+from config.demo.bench.seed import order_number
+
+CREATED: Final = 201
+USED: Final = 2  # orders
+_WRITES: Final = frozenset({"INSERT", "UPDATE", "DELETE"})
+_CALLS: Final = """
+    SELECT query, calls FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid
+     WHERE d.datname = %s AND s.toplevel
+"""
+
+
+class Steps:
+    """Runs named steps and keeps what each sent."""
+
+    def __init__(self) -> None:
+        self.found: list[dict[str, Any]] = []
+        database = settings.DATABASES["default"]
+        names = {"host": "HOST", "port": "PORT", "user": "USER", "password": "PASSWORD"}
+        where = {key: database[name] for key, name in names.items()}
+        # Another database of the same server, so that counting is not counted.
+        self._server = psycopg.connect(**where, dbname="postgres", autocommit=True)
+        self._database = str(database["NAME"])
+
+    def take(self, name: str, step: Callable[[], Any]) -> Any:
+        """Run one step; return what it returned."""
+        from config.demo.bench.statements import recording  # noqa: PLC0415 - needs Django's settings
+
+        before = self._counted()
+        with recording() as statements:
+            result = step()
+        after = self._counted()
+        self.found.append(
+            {
+                "name": name,
+                "sent": after.sent - before.sent,
+                "at_commit": after.at_commit - before.at_commit,
+                "seen": len(statements),
+                "commits": commits_of([statement.sql for statement in statements]),
+                "statements": [[statement.kind, statement.where] for statement in statements],
+            }
+        )
+        return result
+
+    def _counted(self) -> Statements:
+        rows = self._server.execute(_CALLS, [self._database]).fetchall()
+        at_commit = sum(calls for query, calls in rows if is_at_commit(query))
+        return Statements(sum(calls for _, calls in rows) - at_commit, at_commit)
+
+
+def commits_of(statements: list[str]) -> int:
+    """Return how many transactions wrote or locked a row: those leave a commit record."""
+    commits, inside, wrote = 0, False, False
+    for sql in statements:
+        word = sql.split(maxsplit=1)[0].upper().rstrip(";")
+        if word == "BEGIN":
+            inside, wrote = True, False
+        elif word == "COMMIT":
+            commits, inside = commits + wrote, False
+        else:
+            writes = word in _WRITES or " FOR NO KEY UPDATE" in sql or " FOR UPDATE" in sql
+            wrote = wrote or (inside and writes)
+            commits += writes and not inside
+    return commits
+
+
+def refund_once(*, token: str, order: str) -> list[dict[str, Any]]:
+    """Take one request from its POST to its published evidence; raises SystemExit when it ends elsewhere."""
+    from django.test import Client  # noqa: PLC0415 - needs Django's settings
+
+    from ledger.clock import now_utc  # noqa: PLC0415 - as above
+    from refunds import pipeline, tasks  # noqa: PLC0415 - as above
+    from refunds.gateways.registry import get_gateway  # noqa: PLC0415 - as above
+    from refunds.models import RefundOperation, RefundWorkflow  # noqa: PLC0415 - as above
+
+    client = Client(headers={"Authorization": f"Token {token}", "host": "127.0.0.1"})
+    body = {"message": f"I was charged twice for order {order}.", "order_number": order}
+
+    def post() -> str:
+        answer = client.post("/api/v1/refund-requests", body, content_type="application/json")
+        if answer.status_code != CREATED:
+            raise SystemExit(f"the API answered {answer.status_code}: {answer.content[:300]!r}")
+        return str(answer.json()["workflow_id"])
+
+    steps = Steps()
+    workflow_id = steps.take("POST (stages 1 and 2)", post)
+    steps.take(
+        "advance_workflow (3 to 9)",
+        lambda: pipeline.advance_workflow(workflow_id=workflow_id, clock=now_utc),
+    )
+    operation = RefundOperation.objects.get(workflow_id=workflow_id)
+    gateway = get_gateway()
+    steps.take(
+        "submit_operation (10)",
+        lambda: pipeline.submit_operation(operation_id=operation.pk, gateway=gateway, clock=now_utc),
+    )
+    steps.take("retry_notifications (13)", tasks.retry_notifications)
+    steps.take("relay_audit_outbox (shared)", tasks.relay_audit_outbox)
+    state = RefundWorkflow.objects.values_list("state", flat=True).get(pk=workflow_id)
+    if state != "COMPLETED":
+        raise SystemExit(f"the refund ended in {state}")
+    return steps.found
+
+
+def main() -> None:
+    """Do it twice, since the first one fills caches and opens connections; tell about the second."""
+    django.setup()
+    first, second = Path(sys.argv[1]).read_text().split()[:USED]
+    refund_once(token=first, order=order_number(0))
+    found = refund_once(token=second, order=order_number(1))
+    for step in found:
+        print(f"\n{step['name']}: {step['sent']} statements, {step['at_commit']} more at commit")
+        for number, (kind, where) in enumerate(step["statements"], 1):
+            print(f"  {number:3} {kind:<50} {where}")
+    Path(sys.argv[2]).write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What people of a merchant do themselves: start a refund, and work on the cases that they own."""

@@ -1,0 +1,114 @@
+"""Keeps the provider's events, each once, and what became of them."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import transaction
+from django.db.models import Q
+
+from ledger.models import ErasableText, Payment
+from ledger.tracing import current_trace_id
+from refunds.evidence.booking import adopt_refunds
+from refunds.gateways.port import Gateway
+from refunds.gateways.stripe_events import REFUND_EVENTS, ProviderEvent
+from refunds.models import GatewayWebhook, RefundOperation
+from refunds.states import CheckVerdict, WebhookOutcome
+
+MAX_TRIES: Final = 10
+# An event says that there is a refund; a look-up that does not show it yet is made again.
+CONCLUSIVE_FOR_EVENTS: Final = frozenset(
+    {CheckVerdict.CONFIRMED_COMPLETED, CheckVerdict.CONFIRMED_PENDING, CheckVerdict.CONFIRMED_FAILED}
+)
+FIRST_WAIT, LONGEST_WAIT = timedelta(seconds=10), timedelta(minutes=30)
+
+
+def keep_event(event: ProviderEvent, *, provider: str, body: str, now: datetime) -> tuple[int, bool]:
+    """Store a verified event; return its row's id and whether it is new. A repeat changes nothing.
+
+    Committed before the provider is answered: what was answered is never lost, and what was not comes again.
+    """
+    same = GatewayWebhook.objects.filter(
+        provider=provider, account=event.account, event_id=event.event_id
+    ).values_list("pk", flat=True)
+    known = same.first()
+    if known is not None:
+        return known, False
+    with transaction.atomic(durable=True):
+        text = ErasableText.keep(body, now=now)
+        row = GatewayWebhook(
+            provider=provider,
+            account=event.account,
+            event_id=event.event_id,
+            event_type=event.event_type,
+            livemode=event.livemode,
+            object_id=event.object_id,
+            payment_reference=event.payment_reference,
+            operation_id=event.operation_id,
+            happened_at=event.happened_at,
+            body=text,
+            body_sha256=text.sha256,
+            trace_id=current_trace_id(),
+            received_at=now,
+            next_attempt_at=now,
+        )
+        GatewayWebhook.objects.bulk_create([row], ignore_conflicts=True)
+        stored = same.get()
+        created = GatewayWebhook.objects.filter(pk=stored, body=text).exists()
+        if not created:
+            text.delete()  # another delivery of the same event was faster
+    return stored, created
+
+
+def why_ignored(webhook: GatewayWebhook, *, livemode: bool) -> str | None:
+    """Return why an event has no effect here, or None: it is stored all the same."""
+    if webhook.livemode is not livemode:
+        return "OTHER_MODE"
+    if webhook.event_type not in REFUND_EVENTS:
+        return "NOT_ABOUT_A_REFUND"
+    return None if webhook.object_id else "NO_OBJECT"
+
+
+def operation_of(webhook: GatewayWebhook) -> RefundOperation | None:
+    """Return the operation that the event is about: by our id in its metadata, else by the provider's reference."""
+    named = Q(pk=webhook.operation_id) if webhook.operation_id else Q(pk=None)
+    known = Q(processor_reference=webhook.object_id) if webhook.object_id else Q(pk=None)
+    return (
+        RefundOperation.objects.filter(named | known, account=webhook.account).order_by("created_at").first()
+    )
+
+
+def adopt_foreign_refund(*, webhook: GatewayWebhook, gateway: Gateway, now: datetime) -> None:
+    """Keep a refund that was made outside this system (the provider's dashboard) in the ledger of its payment."""
+    payment = Payment.objects.filter(
+        account=webhook.account, processor_reference=webhook.payment_reference or None
+    ).first()
+    if payment is None:
+        close_event(webhook, WebhookOutcome.IGNORED, "NOT_OURS")
+        return
+    listed = gateway.list_refunds(payment_reference=payment.processor_reference, account=payment.account)
+    if not any(refund.processor_reference == webhook.object_id for refund in listed.refunds):
+        postpone_event(webhook, "NOT_LISTED_YET", now=now)
+        return
+    with transaction.atomic(durable=True):
+        locked = Payment.objects.select_for_update(of=("self",), no_key=True).get(pk=payment.pk)
+        adopt_refunds([locked], [listed], now=now)
+    close_event(webhook, WebhookOutcome.APPLIED, "ADOPTED")
+
+
+def close_event(webhook: GatewayWebhook, outcome: WebhookOutcome, detail: str) -> None:
+    """Record what became of the event; nothing more is done with it."""
+    GatewayWebhook.objects.filter(pk=webhook.pk, outcome=WebhookOutcome.RECEIVED).update(
+        outcome=outcome, detail=detail[:80], next_attempt_at=None, claimed_until=None
+    )
+
+
+def postpone_event(webhook: GatewayWebhook, detail: str, *, now: datetime) -> None:
+    """Try the event again later, with growing waits; give it up after ``MAX_TRIES``, since checks go on anyway."""
+    tries = webhook.tries + 1
+    if tries >= MAX_TRIES:
+        close_event(webhook, WebhookOutcome.GIVEN_UP, detail)
+        return
+    wait = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (tries - 1))
+    GatewayWebhook.objects.filter(pk=webhook.pk, outcome=WebhookOutcome.RECEIVED).update(
+        tries=tries, detail=detail[:80], next_attempt_at=now + wait, claimed_until=None
+    )

@@ -1,0 +1,84 @@
+"""Reads every number in one short read-only look at the database, with a fixed number of queries."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import DatabaseError, InterfaceError, connection, transaction
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from refunds.metrics.readings import OTHER, READINGS, Reading
+
+_MOST_MILLISECONDS: Final = 2000
+_MOST_JOBS: Final = 40
+_JOB: Final = re.compile(r"[a-z][a-z_]{0,39}")  # names that code gives; nothing else becomes a label
+_HEARTBEATS: Final = "SELECT name, extract(epoch FROM %s - beat_at) FROM heartbeats ORDER BY name LIMIT %s"
+
+Row = Sequence[Any]
+
+
+class DeskCollector(Collector):
+    """A database that is away, or too slow, costs the numbers and nothing else."""
+
+    def __init__(self, *, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
+
+    def describe(self) -> Iterable[GaugeMetricFamily]:
+        """Return nothing, so that registering asks no database."""
+        return []
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """Return every family; ``scrape_complete`` is 0, and alone, when the database did not answer in time."""
+        try:
+            families = _read(self._clock())
+        except (DatabaseError, InterfaceError):
+            families = []
+        meaning = "Whether the database answered this scrape in time."
+        return [*families, _gauge("scrape_complete", meaning, [((), 1.0 if families else 0.0)])]
+
+
+def _read(now: datetime) -> list[GaugeMetricFamily]:
+    families: list[GaugeMetricFamily] = []
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL statement_timeout = {_MOST_MILLISECONDS}")
+        for reading in READINGS:
+            cursor.execute(reading.sql, [now - ago for ago in reading.ago])
+            families += _families(reading, cursor.fetchall())
+        cursor.execute(_HEARTBEATS, [now, _MOST_JOBS])
+        families.append(_heartbeats(cursor.fetchall()))
+    return families
+
+
+def _families(reading: Reading, rows: Iterable[Row]) -> Iterator[GaugeMetricFamily]:
+    """Return one family for each number; every known label is there, whatever the rows hold."""
+    keys = [(str(value),) for value in (*reading.values, OTHER)] if reading.label else [()]
+    found: dict[tuple[str, ...], list[float]] = {key: [0.0] * len(reading.numbers) for key in keys}
+    for row in rows:
+        label, numbers = ((row[0],), row[1:]) if reading.label else ((), row)
+        for place, number in enumerate(numbers):
+            found[label if label in found else (OTHER,)][place] += max(float(number or 0), 0.0)
+    labels = [reading.label] if reading.label else []
+    for place, (name, meaning) in enumerate(reading.numbers):
+        yield _gauge(name, meaning, [(key, found[key][place]) for key in sorted(found)], labels=labels)
+
+
+def _heartbeats(rows: Iterable[Row]) -> GaugeMetricFamily:
+    ages = [((name,), float(age)) for name, age in rows if _JOB.fullmatch(name)]
+    return _gauge(
+        "heartbeat_age_seconds", "How long ago a recurring job ran to its end.", ages, labels=["name"]
+    )
+
+
+def _gauge(
+    name: str,
+    meaning: str,
+    values: Iterable[tuple[tuple[str, ...], float]],
+    *,
+    labels: Sequence[str] = (),
+) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(f"refund_desk_{name}", meaning, labels=labels)
+    for key, value in values:
+        family.add_metric(key, value)
+    return family
