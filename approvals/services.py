@@ -58,7 +58,8 @@ def request_approval(
         valid_for_hours=int(wanted.valid_for.total_seconds() // 3600),
         created_at=now,
     )
-    return create_with_event(approval, why, now=now)
+    create_with_event(approval, why, now=now)
+    return approval
 
 
 def grant_by_rule(approval: ApprovalRequest, why: Why, *, now: datetime) -> None:

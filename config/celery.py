@@ -53,6 +53,7 @@ app.conf.update(
         "refunds.reconcile_operation": {"queue": MONEY},
         "refunds.apply_webhook": {"queue": MONEY},
         "refunds.retry_notifications": {"queue": MAIL},
+        "refunds.deliver_notifications": {"queue": MAIL},
     },
     task_ignore_result=True,
     task_acks_late=True,
@@ -70,6 +71,7 @@ app.conf.update(
         "reconcile_unknown": _every(_RECOVERY, "reconcile_unknown"),
         "retry_notifications": _every(_RECOVERY, "retry_notifications", MAIL),
         "relay_audit_outbox": _every(_RECOVERY, "relay_audit_outbox"),
+        "check_invariants": _every(max(60.0, 2 * _RECOVERY), "check_invariants"),
         "heartbeat": _every(min(60.0, 5 * _RECOVERY), "heartbeat"),
     },
 )

@@ -40,6 +40,7 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "django_structlog",
+    "django_htmx",
     "csp",
     "django.contrib.admin",
     "django.contrib.auth",

@@ -22,6 +22,7 @@ from ledger.models import (
     Order,
     Payment,
     StaffMembership,
+    Switch,
 )
 
 if TYPE_CHECKING:  # Django's own classes take no type argument at run time
@@ -264,3 +265,11 @@ class HeartbeatAdmin(ReadOnlyAdmin):
 
     merchant_path = ""
     list_display = ("name", "beat_at", "summary")
+
+
+@admin.register(Switch)
+class SwitchAdmin(ReadOnlyAdmin):
+    """What an operator turned, and why; ``manage.py switch`` turns them."""
+
+    merchant_path = ""
+    list_display = ("name", "is_on", "reason", "changed_by", "changed_at")

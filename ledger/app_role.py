@@ -8,7 +8,6 @@ from django.db import models
 
 from ledger.models import AppendOnlyModel, StatefulModel
 
-
 # Their rows change, and none of them ever goes.
 _KEPT = frozenset({"gateway_webhooks", "ledger_entries", "review_cases", "switches"})
 

@@ -1,10 +1,11 @@
 """The one writer: the only code that changes a state, for every app.
 
 One transition is one UPDATE of the locked row (``state``, ``state_sequence`` + 1, and what the caller set), one
-event row and one audit-outbox row, in the transaction that the caller holds open. A row is created by
+event row and one audit-outbox row: one statement, in the transaction that the caller holds open. A row is created by
 ``create_with_event``, which writes its first event.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
@@ -14,8 +15,9 @@ from django.conf import settings
 from django.db import connection, models, transaction
 
 from ledger.actors import Actor
-from ledger.models import EventKind, EventModel, StatefulModel
-from ledger.outbox import append_audit_event
+from ledger.models import AuditOutbox, EventKind, EventModel, StatefulModel
+from ledger.one_statement import Write, insertion, run, update
+from ledger.outbox import append_audit_event, new_audit_event
 from ledger.tracing import current_trace_id
 
 Row = TypeVar("Row", bound=StatefulModel)
@@ -55,12 +57,14 @@ class Why:
     evidence: dict[str, Any] = field(default_factory=dict)
 
 
-def lock_row(model: type[Row], pk: Any) -> Row:
+def lock_row(model: type[Row], pk: Any, *, parties: Sequence[str] = ()) -> Row:
     """Return the row as it is now, locked until the transaction ends. Raises ``DoesNotExist``.
 
-    FOR NO KEY UPDATE, so that inserts which merely refer to the row (a webhook) are not held up.
+    FOR NO KEY UPDATE, so that inserts which merely refer to the row (a webhook) are not held up. ``parties`` are
+    read along, unlocked: foreign keys that are never null and never change.
     """
-    row: Row = model._default_manager.select_for_update(of=("self",), no_key=True).get(pk=pk)  # noqa: SLF001
+    locking = model._default_manager.select_for_update(of=("self",), no_key=True)  # noqa: SLF001
+    row: Row = (locking.select_related(*parties) if parties else locking).get(pk=pk)
     row.__dict__["_locked_in"] = _open_transaction()
     return row
 
@@ -82,23 +86,23 @@ def commit_transition(row: Row, to: str, why: Why, *, now: datetime, **changes: 
     row.state_sequence += 1
     for name, value in changes.items():
         setattr(row, name, value)
-    row.save(update_fields=["state", "state_sequence", *changes, *_touched(row, now)])
-    return _append_event(row, from_state, why, now)
+    moved = ["state", "state_sequence", *changes, *_touched(row, now)]
+    return _write(update(row, moved, state=from_state), row, _event(row, from_state, why, now))
 
 
-def create_with_event(row: Row, why: Why, *, now: datetime) -> Row:
-    """Insert a new row in its initial state together with its first event."""
+def create_with_event(row: StatefulModel, why: Why, *, now: datetime) -> EventModel:
+    """Insert a new row in its initial state together with its first event; return the event."""
     _open_transaction()
     _touched(row, now)
-    row.save(force_insert=True)
+    event = _write(insertion(row), row, _event(row, "", why, now))
+    row._state.adding, row._state.db = False, connection.alias  # noqa: SLF001 - Django's public model state
     row.__dict__["_locked_in"] = _open_transaction()
-    _append_event(row, "", why, now)
-    return row
+    return event
 
 
 def append_record(row: StatefulModel, why: Why, *, now: datetime, **columns: Any) -> EventModel:
     """Append an event that is worth keeping and moves no state (a vote); ``columns`` are the event's own."""
-    return _append_event(row, "", why, now, kind=EventKind.RECORD, columns=columns)
+    return _write(None, row, _event(row, "", why, now, kind=EventKind.RECORD, columns=columns))
 
 
 def record_refusal(refused: TransitionRefusedError, *, now: datetime) -> None:
@@ -111,7 +115,7 @@ def record_refusal(refused: TransitionRefusedError, *, now: datetime) -> None:
     )
 
 
-def _append_event(
+def _event(
     row: StatefulModel,
     from_state: str,
     why: Why,
@@ -122,7 +126,7 @@ def _append_event(
 ) -> EventModel:
     moved = kind is EventKind.TRANSITION
     to_state = str(row.state) if moved else ""
-    event = row.event_model(
+    return row.event_model(
         **{f"{row.event_model.subject_field}_id": row.pk},
         kind=kind,
         state_sequence=row.state_sequence if moved else None,
@@ -139,21 +143,36 @@ def _append_event(
         at=now,
         **(columns or {}),
     )
-    event.save(force_insert=True)
+
+
+def _write(change: Write | None, row: StatefulModel, event: EventModel) -> EventModel:
+    """Write a row's change, the event that explains it and its audit event in one statement."""
+    audit = _audit_event(row, event)
+    keys = run(*([change] if change else []), insertion(audit), insertion(event))
+    event.pk, audit.pk = keys[-1], keys[-2]
+    event._state.adding = audit._state.adding = False  # noqa: SLF001
+    row._update_initial_state()  # noqa: SLF001 - the FSM's own guard against stale saves
+    transaction.on_commit(lambda: logger.info(audit.topic, **audit.payload))
+    return event
+
+
+def _audit_event(row: StatefulModel, event: EventModel) -> AuditOutbox:
     payload = {
-        "timestamp": now.isoformat(),
+        "timestamp": event.at.isoformat(),
         "trace_id": event.trace_id,
         "subject": str(row.pk),
         **row.event_ids,
         "sequence": event.state_sequence,
-        "transition": {"from": from_state, "to": to_state},
-        **_explained(why),
+        "transition": {"from": event.from_state, "to": event.to_state},
+        "stage": event.stage,
+        "actor": {"type": str(event.actor_type), "id": event.actor_id},
+        "reason": event.reason,
+        "policy_version": event.policy_version,
+        "metadata": event.evidence,
         "system_version": event.system_version,
     }
-    topic = f"{row.topic}.{(to_state or why.reason).lower()}"
-    append_audit_event(topic=topic, subject=str(row.pk), payload=payload, now=now)
-    transaction.on_commit(lambda: logger.info(topic, **payload))
-    return event
+    topic = f"{row.topic}.{(event.to_state or event.reason).lower()}"
+    return new_audit_event(topic=topic, subject=str(row.pk), payload=payload, now=event.at)
 
 
 def _explained(why: Why) -> dict[str, Any]:

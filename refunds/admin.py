@@ -12,6 +12,7 @@ from refunds.models import (
     CustomerMessage,
     GatewayAttempt,
     GatewayResponse,
+    GatewayWebhook,
     Proposal,
     ReconciliationCheck,
     RefundOperation,
@@ -151,6 +152,26 @@ class GatewayResponseAdmin(ReadOnlyAdmin):
     list_select_related = ("attempt",)
     list_filter = ("answer_class",)
     search_fields = ("=attempt__id", "=attempt__operation__id", "=processor_reference")
+
+
+@admin.register(GatewayWebhook)
+class GatewayWebhookAdmin(ReadOnlyAdmin):
+    """Events of the provider, without their bodies. Superusers only: an event names no merchant of ours."""
+
+    merchant_path = ""
+    exclude = ("body",)
+    list_display = (
+        "id",
+        "provider",
+        "event_type",
+        "object_id",
+        "livemode",
+        "outcome",
+        "detail",
+        "received_at",
+    )
+    list_filter = ("outcome", "event_type")
+    search_fields = ("=event_id", "=object_id", "=payment_reference", "=operation_id")
 
 
 @admin.register(ReconciliationCheck)

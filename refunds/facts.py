@@ -9,12 +9,11 @@ from notifications.catalogue import Statement, statement_for
 from notifications.facts import Receipt, StatedEntry, StatedFacts
 from notifications.timeline import MESSAGE, RECEIPT, RECORDS, Line, Subject, line_for
 from refunds.gateways.port import AnswerClass
-from refunds.models import RefundOperation, RefundWorkflow
-from refunds.selectors.requests import AnswerRow, ReceiptRow, RequestRows, load_rows
+from refunds.models import RefundOperation, RefundWorkflow, RefundWorkflowEvent
+from refunds.selectors.requests import AnswerRow, ReceiptRow, RequestRows, load_rows, load_stated_rows
 from refunds.states import (
     ABANDONED_OPERATION_STATES,
     UNRESOLVED_OPERATION_STATES,
-    OperationState,
     Origin,
     WorkflowState,
 )
@@ -62,14 +61,22 @@ def report_requests(workflows: Sequence[RefundWorkflow]) -> list[RequestReport]:
     return [_report(workflow, rows[workflow.pk]) for workflow in workflows]
 
 
+def report_new_request(first_event: RefundWorkflowEvent) -> RequestReport:
+    """Return the report of a request as it was opened just now, without a query: one event, and the words with it."""
+    return _report(first_event.workflow, RequestRows(events=[first_event], messages_at=[first_event.at]))
+
+
 def stated_facts(workflow: RefundWorkflow, *, operation: RefundOperation | None = None) -> StatedFacts:
     """Return the facts of one workflow as it stands in this transaction.
 
-    A given ``operation`` is taken as it is in memory, instead of the row of the same id.
+    For the message that is owed now: what became of a receipt is not among them. A given ``operation`` is taken as
+    it is in memory, instead of the row of the same id.
     """
-    rows = load_rows([workflow])[workflow.pk]
-    if operation is not None:
-        rows.operations = [operation if row.pk == operation.pk else row for row in rows.operations]
+    rows = load_stated_rows(workflow)
+    for place, row in enumerate(rows.operations):
+        if operation is not None and row.pk == operation.pk:
+            operation.payment = row.payment
+            rows.operations[place] = operation
     return _facts(workflow, rows)
 
 
@@ -129,11 +136,7 @@ def _command_facts(workflow: RefundWorkflow, rows: RequestRows) -> dict[str, Any
 def _operation_facts(operation: RefundOperation, rows: RequestRows) -> dict[str, Any]:
     others = [row for row in rows.operations if row.pk != operation.pk]
     answer = rows.answers.get(operation.pk)
-    completed = [
-        event.at
-        for event in rows.operation_events
-        if event.operation_id == operation.pk and event.to_state == OperationState.COMPLETED
-    ]
+    completed_at = rows.completed_at.get(operation.pk)
     return {
         "operation_state": operation.state,
         "other_operation_stands": any(row.state not in ABANDONED_OPERATION_STATES for row in others),
@@ -143,8 +146,8 @@ def _operation_facts(operation: RefundOperation, rows: RequestRows) -> dict[str,
         "currency": operation.currency,
         "processor_reference": operation.processor_reference,
         "card_last4": operation.payment.method_last4,
-        "completed_at": max(completed, default=None),
-        "last_checked_at": rows.last_check_at.get(operation.pk) or max(completed, default=None),
+        "completed_at": completed_at,
+        "last_checked_at": rows.last_check_at.get(operation.pk) or completed_at,
         "receipt": _receipt(rows.receipts.get(operation.pk)),
     }
 

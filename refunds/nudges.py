@@ -16,7 +16,7 @@ class Nudge:
     kwargs: dict[str, str] = field(default_factory=dict)
 
 
-DELIVER = Nudge("retry_notifications")
+DELIVER = Nudge("deliver_notifications")
 
 
 def advance(workflow_id: str) -> Nudge:

@@ -29,7 +29,7 @@ from refunds.evidence.webhooks import (
 )
 from refunds.gateways.contract import ProviderContract
 from refunds.gateways.port import AnswerClass, Gateway
-from refunds.models import GatewayWebhook, RefundOperation, RefundWorkflow
+from refunds.models import GatewayWebhook, RefundOperation, RefundWorkflow, RefundWorkflowEvent
 from refunds.nudges import DELIVER, Nudge, advance, reconcile, reconcile_now, submit
 from refunds.stages.s01_authorize_request import SignedIn, authorize_request
 from refunds.stages.s02_open_workflow import open_workflow
@@ -50,11 +50,15 @@ _W = WorkflowState
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The answer to a request: its workflow, whether it is new, and what can go on."""
+    """The answer to a request: its workflow, whether it is new, and what can go on.
+
+    ``first_event`` is that of a customer's new request, with its workflow.
+    """
 
     workflow_id: str
     created: bool
     nudges: tuple[Nudge, ...]
+    first_event: RefundWorkflowEvent | None = None
 
 
 def open_request(
@@ -75,7 +79,7 @@ def open_request(
         request=request, message=message, problem=problem, client_token=client_token, now=now
     )
     nudges = (advance(opened.workflow_id),) if request.order_id is not None else ()
-    return Opened(opened.workflow_id, opened.created, nudges)
+    return Opened(opened.workflow_id, opened.created, nudges, opened.first_event)
 
 
 def give_order(*, signed_in: SignedIn, workflow_id: str, order_number: str, now: datetime) -> Opened:
@@ -114,21 +118,17 @@ def advance_workflow(*, workflow_id: str, clock: Callable[[], datetime]) -> tupl
     if workflow.order_id is None:  # nothing can be established; only the customer's time may be over
         return (DELIVER,) if giving_order.close_unanswered(workflow_id=workflow_id, now=now) else ()
     if workflow.state == _W.EVIDENCE_PENDING:
-        _establish_evidence(workflow, now)
-        workflow = RefundWorkflow.objects.get(pk=workflow_id)
-    if workflow.state == _W.EVIDENCE_VERIFIED:
-        outcome = ask_for_proposal(workflow=workflow)
+        workflow = _establish_evidence(workflow, now)
+    if workflow.state == _W.EVIDENCE_VERIFIED or workflow.state in _DECISIONS:
+        outcome = ask_for_proposal(workflow=workflow) if workflow.state == _W.EVIDENCE_VERIFIED else None
         with _locked(workflow, clock) as evidence:
             if not _same_command(evidence, workflow):
                 return (advance(workflow_id),)
-            if evidence.workflow.state == _W.EVIDENCE_VERIFIED:
+            if outcome is not None and evidence.workflow.state == _W.EVIDENCE_VERIFIED:
                 record_proposal(evidence=evidence, outcome=outcome)
             _decide(evidence)
-    elif workflow.state in _DECISIONS:
-        with _locked(workflow, clock) as evidence:
-            if not _same_command(evidence, workflow):
-                return (advance(workflow_id),)
-            _decide(evidence)
+        if evidence.operation is not None:  # created just now, and a workflow has one that stands
+            return (submit(evidence.operation.pk),)
     executable = RefundOperation.objects.filter(workflow_id=workflow_id, state=OperationState.CREATED)
     nudges = tuple(submit(pk) for pk in executable.values_list("pk", flat=True))
     return nudges or (DELIVER,)
@@ -286,19 +286,23 @@ def apply_webhook(
     return (DELIVER,)
 
 
-def _establish_evidence(workflow: RefundWorkflow, now: datetime) -> None:
-    """Stages 3 to 5; a source that cannot be read leaves the request waiting, with a case about it."""
+def _establish_evidence(workflow: RefundWorkflow, now: datetime) -> RefundWorkflow:
+    """Stages 3 to 5; a source that cannot be read leaves the request waiting, with a case about it.
+
+    Return the workflow as it was left.
+    """
     policy = retrieve_policy(workflow=workflow, at=now)
     snapshot = retrieve_payments(workflow=workflow, now=now)
     with evidence_transaction(workflow_id=workflow.pk, now=now) as evidence:
         if evidence.workflow.state != _W.EVIDENCE_PENDING:
-            return
-        if isinstance(policy, PolicyUnusable):
+            pass  # another worker was faster
+        elif isinstance(policy, PolicyUnusable):
             refuse_without_policy(evidence=evidence, unusable=policy)
         elif isinstance(snapshot, SourceUnavailable):
             wait_for_source(evidence=evidence, unavailable=snapshot, policy=policy)
         else:
             establish_duplicate(evidence=evidence, snapshot=snapshot, policy=policy)
+    return evidence.workflow
 
 
 def _decide(evidence: Evidence) -> None:

@@ -19,6 +19,7 @@ from ledger.relay import relay_audit_events
 from ledger.tracing import start_trace, traceparent
 from notifications.services import claim_due_notifications
 from refunds import pipeline, recovery
+from refunds.evidence import invariants
 from refunds.gateways.registry import get_contract, get_gateway, uses_live_mode
 from refunds.metrics.counters import NUDGES_LOST
 from refunds.nudges import Nudge
@@ -120,7 +121,19 @@ def reconcile_unknown(**_later: Any) -> None:
 
 @shared_task(name="refunds.retry_notifications")
 def retry_notifications(**_later: Any) -> None:
-    """Deliver the messages that are due (stage 13); one that fails does not stop the next."""
+    """Deliver the messages that are due (stage 13), and show that it runs."""
+    Heartbeat.record("retry_notifications", now=now_utc(), found=_deliver_due())
+
+
+@shared_task(name="refunds.deliver_notifications")
+def deliver_notifications(*, traceparent: str = "", **_later: Any) -> None:
+    """Deliver the messages that just became due."""
+    start_trace(traceparent)
+    _deliver_due()
+
+
+def _deliver_due() -> int:
+    """Deliver in small batches, for a while; a message that fails does not stop the next."""
     found, ends_at = 0, time.monotonic() + MAIL_SECONDS
     while time.monotonic() < ends_at:
         claimed = claim_due_notifications(now=now_utc(), limit=MAIL_BATCH)
@@ -129,7 +142,7 @@ def retry_notifications(**_later: Any) -> None:
         found += len(claimed)
         if len(claimed) < MAIL_BATCH:
             break
-    Heartbeat.record("retry_notifications", now=now_utc(), found=found)
+    return found
 
 
 @shared_task(name="refunds.relay_audit_outbox")
@@ -137,6 +150,13 @@ def relay_audit_outbox(**_later: Any) -> None:
     """Publish committed audit events to the sink."""
     published = relay_audit_events(now=now_utc(), limit=10 * recovery.BATCH)
     Heartbeat.record("relay_audit_outbox", now=now_utc(), found=published)
+
+
+@shared_task(name="refunds.check_invariants")
+def check_invariants(**_later: Any) -> None:
+    """Ask the rows whether what must always hold still does; a violation is evidence and an alert."""
+    broken = sum(not result.holds for result in invariants.check_invariants(now=now_utc()))
+    Heartbeat.record("check_invariants", now=now_utc(), found=broken)
 
 
 @shared_task(name="refunds.heartbeat")

@@ -3,6 +3,7 @@
 import pytest
 
 from ledger import tracing
+from refunds.evidence.policy import policy_of
 
 pytest_plugins = ["tests.failures.plugin"]
 
@@ -13,3 +14,9 @@ def _no_leaking_trace():
     token = tracing._current.set("")
     yield
     tracing._current.reset(token)
+
+
+@pytest.fixture(autouse=True)
+def _no_remembered_policies():
+    """Begin every test without policy versions of another: rows never change in production, but go in tests."""
+    policy_of.cache_clear()

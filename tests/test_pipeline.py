@@ -271,7 +271,7 @@ def test_a_rejection_leads_to_a_message_and_to_nothing_else(desk, waiting):
     assert decide(desk, approval, person, "reject") == (DELIVER,)
     recover(desk)
     assert path(desk.workflow(workflow_id))[-1] == "REJECTED"
-    assert desk.messages() == [f"refund.rejected:{workflow_id}"]
+    assert desk.messages() == [f"refund.rejected:{workflow_id}.{desk.workflow(workflow_id).state_sequence}"]
     assert desk.posts() == []
 
 

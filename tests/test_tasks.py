@@ -38,7 +38,9 @@ NAMES = {
     "refunds.recover_submitted": [],
     "refunds.reconcile_unknown": [],
     "refunds.retry_notifications": [],
+    "refunds.deliver_notifications": [],
     "refunds.relay_audit_outbox": [],
+    "refunds.check_invariants": [],
     "refunds.heartbeat": [],
 }
 
@@ -101,9 +103,9 @@ def test_money_the_model_and_mail_have_queues_of_their_own():
     assert queues["refunds.apply_webhook"] == MONEY
     assert queues["refunds.advance_workflow"] == ASSISTANT == "assistant"
     assert queues["refunds.retry_notifications"] == MAIL == "mail"
-    assert {q for name, q in queues.items() if not NAMES[name] and name != "refunds.retry_notifications"} == {
-        DEFAULT
-    }
+    mail = {"refunds.retry_notifications", "refunds.deliver_notifications"}
+    assert {queues[name] for name in mail} == {MAIL}
+    assert {q for name, q in queues.items() if not NAMES[name] and name not in mail} == {DEFAULT}
 
 
 def test_money_is_never_retried_by_the_broker():
@@ -115,7 +117,8 @@ def test_money_is_never_retried_by_the_broker():
 
 def test_every_scanner_stands_in_the_beat_table():
     scheduled = {entry["task"] for entry in app.conf.beat_schedule.values()}
-    assert scheduled == {name for name, ids in NAMES.items() if not ids}
+    nudged = {"refunds.deliver_notifications"}
+    assert scheduled == {name for name, ids in NAMES.items() if not ids} - nudged
 
 
 # -- nudges
@@ -132,7 +135,7 @@ def test_a_nudge_leaves_after_the_commit(sent, committed):
         ("refunds.advance_workflow", {"workflow_id": "wf_1"}),
         ("refunds.submit_operation", {"operation_id": "rfop_1"}),
         ("refunds.reconcile_operation", {"operation_id": "rfop_2"}),
-        ("refunds.retry_notifications", {}),
+        ("refunds.deliver_notifications", {}),
     ]
 
 
@@ -200,7 +203,7 @@ def test_submitting_an_operation_leads_to_its_message(operation, sent, committed
         tasks.submit_operation(operation_id=made.pk)
     assert path(made)[-1] == "COMPLETED"
     assert len(gateway.submissions) == 1
-    assert sent == [("refunds.retry_notifications", {})]
+    assert sent == [("refunds.deliver_notifications", {})]
 
 
 def test_a_lost_answer_leads_to_a_look_and_the_look_to_the_end(operation, sent, committed):

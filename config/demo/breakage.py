@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ledger import transitions
+from ledger.one_statement import run
 from refunds.gateways.port import AnswerClass, GatewayAnswer, RefundCommand
 from refunds.gateways.stripe import StripeGateway
 
@@ -36,11 +37,12 @@ def _resend_with(changed: Any) -> None:
 
 def _lose_events() -> None:
     """Commit the state of a completed operation without the event that explains it."""
-    append_event = transitions._append_event  # noqa: SLF001 - it is broken from outside, on purpose
+    write = transitions._write  # noqa: SLF001 - it is broken from outside, on purpose
 
-    def lose(row: Any, *args: Any, **kwargs: Any) -> Any:
+    def lose(change: Any, row: Any, event: Any) -> Any:
         if row.topic == "refund_operation" and row.state == "COMPLETED":
-            return None
-        return append_event(row, *args, **kwargs)
+            run(change)
+            return event
+        return write(change, row, event)
 
-    transitions._append_event = lose  # noqa: SLF001
+    transitions._write = lose  # noqa: SLF001

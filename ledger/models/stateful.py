@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
         def get_available_state_transitions(self) -> Any: ...
 
+        def _update_initial_state(self) -> None: ...
+
 else:
     _GuardedSave = ConcurrentTransitionMixin
 

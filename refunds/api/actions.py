@@ -5,6 +5,7 @@ Each may be repeated and then answers 200 with the request as it stands; 409 say
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, Final
 
 import structlog
 from drf_spectacular.utils import extend_schema
@@ -39,7 +40,7 @@ from refunds.stages.s01_authorize_request import OrderNotFoundError, SignedIn
 from refunds.tasks import send_nudges
 
 logger = structlog.get_logger("api")
-_RESPONSES = {200: RefundRequestSerializer, **WRITING_PROBLEMS, **CONFLICT}
+_RESPONSES: Final[dict[Any, Any]] = {200: RefundRequestSerializer, **WRITING_PROBLEMS, **CONFLICT}
 
 
 class WithdrawView(CustomerView):

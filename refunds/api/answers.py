@@ -14,8 +14,8 @@ from rest_framework.views import APIView
 from ledger.throttle import count_new_request
 from refunds.api.problems import ProblemError
 from refunds.api.serializers import ProblemSerializer, RefundRequestSerializer, StrictSerializer
-from refunds.facts import report_requests
-from refunds.models import RefundWorkflow
+from refunds.facts import report_new_request, report_requests
+from refunds.models import RefundWorkflow, RefundWorkflowEvent
 from refunds.selectors.requests import get_request
 from refunds.stages.s01_authorize_request import NotACustomerError, SignedIn, identify_customer
 
@@ -89,6 +89,11 @@ def order_not_found() -> ProblemError:
 def document_of(workflow: RefundWorkflow) -> Any:
     """Return the JSON document of one request."""
     return RefundRequestSerializer(report_requests([workflow])[0]).data
+
+
+def document_of_new(first_event: RefundWorkflowEvent) -> Any:
+    """Return the JSON document of a request as it was opened just now."""
+    return RefundRequestSerializer(report_new_request(first_event)).data
 
 
 def address_of(workflow_id: str) -> dict[str, str]:

@@ -22,6 +22,7 @@ from refunds.api.answers import (
     checked_body,
     count_attempt,
     document_of,
+    document_of_new,
     order_not_found,
     own_request,
 )
@@ -95,9 +96,10 @@ class RefundRequestsView(CustomerView):
         if key and not opened.created:
             _refuse_other_body(signed_in, key, asked)
         send_nudges(opened.nudges)
-        body = document_of(own_request(signed_in, opened.workflow_id))
-        status = 201 if opened.created else 200
-        return Response(body, status=status, headers=address_of(opened.workflow_id))
+        address = address_of(opened.workflow_id)
+        if opened.first_event is not None:
+            return Response(document_of_new(opened.first_event), status=201, headers=address)
+        return Response(document_of(own_request(signed_in, opened.workflow_id)), headers=address)
 
 
 class RefundRequestView(CustomerView):

@@ -65,21 +65,29 @@ def own_request(signed_in: SignedIn, reference: str) -> RefundWorkflow:
     return workflow
 
 
-def refused_for_now(request: HttpRequest, signed_in: SignedIn) -> HttpResponse | None:
-    """Count one attempt to store or look up something; return the page for a customer who tries too often."""
-    wait = count_new_request(customer_id=signed_in.customer_id, now=now_utc())
-    if not wait:
-        return None
-    answer = render(request, "429.html", status=429)
-    answer.headers["Retry-After"] = str(wait)
-    return answer
+def limited(page: CustomerPage[P]) -> CustomerPage[P]:
+    """Count what a customer sends to be looked up or stored; whoever sends too often is told to wait, by 429."""
+
+    @wraps(page)
+    def counted(
+        request: HttpRequest, signed_in: SignedIn, /, *args: P.args, **kwargs: P.kwargs
+    ) -> HttpResponse:
+        posted = request.method == "POST"
+        wait = count_new_request(customer_id=signed_in.customer_id, now=now_utc()) if posted else 0
+        if not wait:
+            return page(request, signed_in, *args, **kwargs)
+        answer = render(request, "429.html", status=429)
+        answer.headers["Retry-After"] = str(wait)
+        return answer
+
+    return counted
 
 
 def _to_sign_in(request: HttpRequest) -> HttpResponse:
-    """Send a page to sign in and back; a part of one takes its page along."""
-    sign_in = redirect_to_login(request.get_full_path())
+    """Send a person to sign in and back; a page that refreshes itself is told to go there as a whole."""
     if is_refresh(request):
+        sign_in = redirect_to_login(request.path)
         response: HttpResponse = HttpResponseClientRedirect(sign_in.url)
         patch_cache_control(response, private=True, no_store=True)
         return response
-    return sign_in
+    return redirect_to_login(request.get_full_path())

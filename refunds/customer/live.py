@@ -1,4 +1,4 @@
-"""How an open status page keeps itself up to date: how often it asks, and what it has seen. Pure."""
+"""How an open status page keeps itself up to date: how often it asks, and what it has seen. No I/O."""
 
 import json
 from dataclasses import asdict, dataclass

@@ -1,47 +1,40 @@
-"""The pages of customers: ask, follow one request, list one's own. Plain forms and links; no script is needed."""
+"""Asking: the form, what we understood, and sending it. Plain forms and links; no script is needed.
+
+Nothing is stored before the last step; until then the customer's words travel with the forms.
+"""
+
+from typing import Any, Final
 
 import structlog
-from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods
 
 from ledger.clock import now_utc
-from ledger.ids import normalise_reference
-from ledger.intake import MAX_MESSAGE
-from ledger.throttle import count_new_request
-from refunds.customer.access import for_customers
-from refunds.customer.forms import ANOTHER_ORDER, AskForm, new_client_token, order_choices
-from refunds.customer.progress import steps_of
-from refunds.facts import report_requests
+from ledger.intake import MAX_MESSAGE, without_card_numbers
+from refunds.customer.access import for_customers, limited
+from refunds.customer.forms import AskForm, new_client_token
+from refunds.customer.notices import JOINED, leave_notice
+from refunds.customer.orders import ANOTHER_ORDER, UNKNOWN_ORDER, order_choices
+from refunds.customer.understanding import Understanding, understand
 from refunds.models import RefundWorkflow
 from refunds.pipeline import open_request
 from refunds.refusals import MessageRefusedError
-from refunds.selectors.requests import (
-    PAGE_SIZE,
-    asks_the_same,
-    get_request_by_reference,
-    list_messages,
-    list_recent_orders,
-    list_requests,
-)
+from refunds.selectors.requests import asks_the_same, list_recent_orders, list_requests, suggest_orders
 from refunds.stages.s01_authorize_request import OrderNotFoundError, SignedIn
 from refunds.tasks import send_nudges
 
 logger = structlog.get_logger("support")
+_METHODS: Final = ["GET", "HEAD", "POST"]
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_http_methods(_METHODS)
 @for_customers
+@limited
 def ask(request: HttpRequest, signed_in: SignedIn) -> HttpResponse:
     """Show the form, or open a request and go to its page (stages 1 and 2)."""
     if request.method != "POST":
         return _ask_page(request, signed_in, AskForm(initial={"client_token": new_client_token()}))
-    wait = count_new_request(customer_id=signed_in.customer_id, now=now_utc())
-    if wait:
-        answer = render(request, "429.html", status=429)
-        answer.headers["Retry-After"] = str(wait)
-        return answer
     form = AskForm(request.POST)
     if not form.is_valid():
         return _ask_page(request, signed_in, form)
@@ -55,54 +48,49 @@ def ask(request: HttpRequest, signed_in: SignedIn) -> HttpResponse:
             client_token=asked["client_token"],
             now=now_utc(),
         )
-    except (MessageRefusedError, OrderNotFoundError) as refused:
-        if isinstance(refused, MessageRefusedError):
-            form.add_error("message", refused.text)
-        else:
-            logger.info("order.not_found", customer_id=signed_in.customer_id)
-            form.refuse_order(asked["order_number"])
+    except MessageRefusedError as error:
+        form.add_error("message", error.text)
         return _ask_page(request, signed_in, form)
+    except OrderNotFoundError:
+        return _order_not_found(request, signed_in, form, asked["order_number"])
     structlog.contextvars.bind_contextvars(workflow_id=opened.workflow_id)
     send_nudges(opened.nudges)
     workflow = get_object_or_404(list_requests(customer_id=signed_in.customer_id), pk=opened.workflow_id)
-    if not opened.created and _is_other_request(workflow, form):
-        return _sent_before(request, signed_in, form, workflow)
+    if not opened.created:
+        if _is_other_request(workflow, form):
+            return _sent_before(request, signed_in, form, workflow)
+        if workflow.client_token != asked["client_token"]:
+            leave_notice(request, reference=workflow.reference, code=JOINED)
     return redirect("support:request", reference=workflow.reference)
 
 
-@require_safe
+@require_http_methods(_METHODS)
 @for_customers
-def request_list(request: HttpRequest, signed_in: SignedIn) -> HttpResponse:
-    """List the customer's own requests, newest first."""
-    pages = Paginator(list_requests(customer_id=signed_in.customer_id), PAGE_SIZE)
-    page = pages.get_page(request.GET.get("page"))
-    return render(
-        request, "customer/request_list.html", {"page": page, "reports": report_requests(list(page))}
-    )
+@limited
+def check(request: HttpRequest, signed_in: SignedIn) -> HttpResponse:
+    """Show what was understood, or the form again to change it; nothing is stored either way."""
+    if request.method != "POST":
+        return redirect("support:ask")
+    if "change" in request.POST:
+        return _ask_page(request, signed_in, _as_it_was(request, signed_in))
+    form = AskForm(request.POST, may_be_suggested=True)
+    if not form.is_valid():
+        return _ask_page(request, signed_in, form)
+    number = form.cleaned_data["order_number"]
+    if form.nothing_chosen and not (number := _only_order_named(signed_in, form)):
+        form.require_order()
+        return _ask_page(request, signed_in, form)
+    try:
+        understood = understand(signed_in=signed_in, order_number=number, suggested=form.nothing_chosen)
+    except OrderNotFoundError:
+        return _order_not_found(request, signed_in, form, number)
+    return _check_page(request, form, understood)
 
 
-@require_safe
-@for_customers
-def request_status(request: HttpRequest, signed_in: SignedIn, reference: str) -> HttpResponse:
-    """Show where one own request stands; any other reference is not found."""
-    canonical = normalise_reference(reference)
-    workflow = (
-        get_request_by_reference(customer_id=signed_in.customer_id, reference=canonical)
-        if canonical
-        else None
-    )
-    if workflow is None:
-        raise Http404
-    report = report_requests([workflow])[0]
-    return render(
-        request,
-        "customer/request.html",
-        {
-            "report": report,
-            "steps": steps_of(report.statement, report.facts),
-            "messages_written": list_messages(workflow_id=workflow.pk),
-        },
-    )
+def _only_order_named(signed_in: SignedIn, form: AskForm) -> str:
+    """Return the one own order whose number stands in the message, as a hint to be confirmed; else nothing."""
+    named = suggest_orders(customer_id=signed_in.customer_id, message=form.cleaned_data["message"])
+    return named[0] if len(named) == 1 else ""
 
 
 def _ask_page(request: HttpRequest, signed_in: SignedIn, form: AskForm) -> HttpResponse:
@@ -111,9 +99,38 @@ def _ask_page(request: HttpRequest, signed_in: SignedIn, form: AskForm) -> HttpR
         "orders": order_choices(list_recent_orders(customer_id=signed_in.customer_id)),
         "chosen": form["order"].value(),
         "another": ANOTHER_ORDER,
+        "unknown": UNKNOWN_ORDER,
         "longest": MAX_MESSAGE,
     }
     return render(request, "customer/ask.html", context, status=422 if form.errors else 200)
+
+
+def _check_page(request: HttpRequest, form: AskForm, understood: Understanding) -> HttpResponse:
+    sent: dict[str, Any] = form.cleaned_data
+    context = {
+        "understood": understood,
+        "message": sent["message"],
+        "client_token": sent["client_token"],
+        "unknown": UNKNOWN_ORDER,
+    }
+    return render(request, "customer/check.html", context)
+
+
+def _as_it_was(request: HttpRequest, signed_in: SignedIn) -> AskForm:
+    """Return the form with what was typed; an order that is not listed stands in the field for its number."""
+    sent = {name: request.POST.get(name, "") for name in ("message", "order", "client_token")}
+    listed = {order.number for order in list_recent_orders(customer_id=signed_in.customer_id)}
+    if sent["order"] not in {*listed, UNKNOWN_ORDER, ANOTHER_ORDER}:
+        sent |= {"order": ANOTHER_ORDER, "other_order": sent["order"]}
+    return AskForm(initial=sent | {"message": without_card_numbers(sent["message"])})
+
+
+def _order_not_found(
+    request: HttpRequest, signed_in: SignedIn, form: AskForm, order_number: str
+) -> HttpResponse:
+    logger.info("order.not_found", customer_id=signed_in.customer_id)
+    form.refuse_order(order_number)
+    return _ask_page(request, signed_in, form)
 
 
 def _is_other_request(workflow: RefundWorkflow, form: AskForm) -> bool:

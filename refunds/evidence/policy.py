@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 from policies.models import PolicyVersion
 from policies.rules import PolicyRules, PolicyRulesError, parse_rules
@@ -45,8 +46,9 @@ def read_policy(version: PolicyVersion) -> ApplicablePolicy | PolicyUnusable:
     )
 
 
+@lru_cache(maxsize=256)
 def policy_of(policy_id: int) -> ApplicablePolicy:
-    """Return the version that a workflow or operation recorded; it is immutable, so it is still what it was."""
+    """Return the version that a workflow or operation recorded; its row never changes, so one read is enough."""
     found = read_policy(PolicyVersion.objects.get(pk=policy_id))
     if isinstance(found, PolicyUnusable):
         raise PolicyRulesError(found.reason_code)

@@ -46,8 +46,17 @@ class AuthorizedRequest:
     """A signed-in customer and one order that is theirs; no order where they have not named one yet."""
 
     signed_in: SignedIn
-    order_id: int | None
-    order_number: str
+    order: Order | None
+
+    @property
+    def order_id(self) -> int | None:
+        """Return the order's id."""
+        return self.order.pk if self.order is not None else None
+
+    @property
+    def order_number(self) -> str:
+        """Return the order's number, or an empty text."""
+        return self.order.number if self.order is not None else ""
 
     @property
     def slot(self) -> str | None:
@@ -85,7 +94,7 @@ def authorize_request(*, signed_in: SignedIn, order_number: str) -> AuthorizedRe
     nothing is looked up, and nothing is guessed from what the customer wrote.
     """
     if not order_number:
-        return AuthorizedRequest(signed_in=signed_in, order_id=None, order_number="")
+        return AuthorizedRequest(signed_in=signed_in, order=None)
     number = order_number.strip().removeprefix("#")
     order = (
         Order.objects.filter(
@@ -96,4 +105,4 @@ def authorize_request(*, signed_in: SignedIn, order_number: str) -> AuthorizedRe
     )
     if order is None:
         raise OrderNotFoundError
-    return AuthorizedRequest(signed_in=signed_in, order_id=order.pk, order_number=order.number)
+    return AuthorizedRequest(signed_in=signed_in, order=order)

@@ -8,7 +8,7 @@ Failure destination: nothing is stored, and repeating the request is safe.
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -18,7 +18,7 @@ from ledger.ids import new_id, new_reference
 from ledger.models import Customer
 from ledger.transitions import Why, create_with_event, lock_row
 from refunds.evidence.messages import add_contact, keep_message
-from refunds.models import RefundWorkflow
+from refunds.models import RefundWorkflow, RefundWorkflowEvent
 from refunds.selectors.answer_time import get_answer_time
 from refunds.states import TERMINAL_WORKFLOW_STATES, Origin
 
@@ -31,10 +31,18 @@ DUPLICATE_CHARGE = "DUPLICATE_CHARGE"
 
 @dataclass(frozen=True, slots=True)
 class OpenedWorkflow:
-    """The workflow that answers a request; ``created`` is False when it was open already."""
+    """The workflow that answers a request.
+
+    ``first_event`` is that of a new one, with the new workflow; None when it was open already.
+    """
 
     workflow_id: str
-    created: bool
+    first_event: RefundWorkflowEvent | None = None
+
+    @property
+    def created(self) -> bool:
+        """Say whether the request was opened by this very call."""
+        return self.first_event is not None
 
 
 def open_workflow(
@@ -70,7 +78,7 @@ def _open(
         reference=new_reference(),
         merchant_id=signed_in.merchant_id,
         customer_id=signed_in.customer_id,
-        order_id=request.order_id,
+        order=request.order,
         problem=problem or DUPLICATE_CHARGE,
         client_token=client_token,
         open_slot=request.slot,
@@ -83,9 +91,10 @@ def _open(
         reason="REQUESTED",
         evidence={"identity": signed_in.as_evidence(), "order_id": request.order_id},
     )
-    create_with_event(workflow, why, now=now)
+    first_event = cast("RefundWorkflowEvent", create_with_event(workflow, why, now=now))
+    first_event.workflow = workflow
     keep_message(workflow_id=workflow.pk, message=message, now=now)
-    return OpenedWorkflow(workflow_id=workflow.pk, created=True)
+    return OpenedWorkflow(workflow.pk, first_event)
 
 
 def _schedule(request: "AuthorizedRequest", now: datetime) -> dict[str, Any]:
@@ -134,4 +143,4 @@ def _attach(found: RefundWorkflow, message: str, client_token: str, now: datetim
             if workflow.state in TERMINAL_WORKFLOW_STATES:
                 return None
             add_contact(workflow_id=workflow.pk, message=message, now=now)
-    return OpenedWorkflow(workflow_id=found.pk, created=False)
+    return OpenedWorkflow(found.pk)

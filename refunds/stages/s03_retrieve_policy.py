@@ -7,7 +7,9 @@ Failure destination: none or several versions apply -> people decide, never a de
 
 from datetime import datetime
 
-from ledger.models import Order, Payment
+from django.contrib.postgres.aggregates import ArrayAgg
+
+from ledger.models import Order
 from policies.selection import NoSinglePolicy, PolicyContext
 from policies.selectors import get_applicable_policy
 from refunds.evidence.policy import ApplicablePolicy, PolicyUnusable, read_policy
@@ -18,13 +20,17 @@ def retrieve_policy(*, workflow: RefundWorkflow, at: datetime) -> ApplicablePoli
     """Return the policy in force at ``at`` for the workflow's order and problem."""
     if workflow.order_id is None:
         raise ValueError(f"{workflow.pk} has no order yet, so no policy applies to it")
-    order = Order.objects.select_related("merchant").get(pk=workflow.order_id)
-    methods = set(Payment.objects.filter(order_id=order.pk).values_list("method_type", flat=True))
+    methods_of_payments = ArrayAgg("payments__method_type", distinct=True, default=[])
+    order = (
+        Order.objects.select_related("merchant")
+        .annotate(methods=methods_of_payments)
+        .get(pk=workflow.order_id)
+    )
     context = PolicyContext(
         merchant_id=order.merchant_id,
         region=order.merchant.region,
         product_type=order.product_type,
-        payment_method=methods.pop() if len(methods) == 1 else "",
+        payment_method=order.methods[0] if len(order.methods) == 1 else "",
         reason=workflow.problem,
     )
     found = get_applicable_policy(context, at=at)

@@ -13,7 +13,7 @@ from ledger.duplicates import DuplicateFinding, Finding
 from ledger.snapshot import LedgerSnapshot
 from ledger.transitions import Why
 from refunds.evidence.finding import finding_for
-from refunds.evidence.instruction import build_instruction
+from refunds.evidence.instruction import NoVerifiedTargetError
 from refunds.evidence.policy import ApplicablePolicy, PolicyUnusable
 from refunds.evidence.staff_finding import StaffFinding, staff_finding
 from refunds.gateways.registry import why_unsendable
@@ -51,7 +51,7 @@ def establish_duplicate(
         evidence.move_workflow(WorkflowState.NO_REFUND_DUE, why)
     elif finding.finding is Finding.REQUIRES_INVESTIGATION:
         evidence.move_workflow(WorkflowState.MANUAL_REVIEW, why)
-    elif (unsendable := _why_unsendable(evidence)) is not None:
+    elif (unsendable := _why_unsendable(snapshot, finding)) is not None:
         # Found before anybody approves it: the provider could not be asked for this refund at all.
         evidence.move_workflow(WorkflowState.MANUAL_REVIEW, replace(why, reason=unsendable))
     return finding
@@ -79,13 +79,15 @@ def _asked_for(workflow: RefundWorkflow) -> tuple[int, int]:
     return workflow.staff_payment_id, workflow.staff_amount_minor_units
 
 
-def _why_unsendable(evidence: Evidence) -> str | None:
-    instruction = build_instruction(evidence.workflow)
+def _why_unsendable(snapshot: LedgerSnapshot, finding: DuplicateFinding | StaffFinding) -> str | None:
+    (target,) = (p for p in snapshot.order.payments if p.payment_id == finding.refund_payment_id)
+    if finding.amount_minor_units is None or finding.currency is None:
+        raise NoVerifiedTargetError(target.processor_reference)
     return why_unsendable(
-        account=instruction.account,
-        payment_reference=instruction.payment,
-        amount_minor_units=instruction.amount_minor_units,
-        currency=instruction.currency,
+        account=target.account,
+        payment_reference=target.processor_reference,
+        amount_minor_units=finding.amount_minor_units,
+        currency=finding.currency,
     )
 
 

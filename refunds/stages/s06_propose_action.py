@@ -112,6 +112,7 @@ def record_proposal(*, evidence: Evidence, outcome: ProposalOutcome) -> None:
             "unavailable": list(outcome.unavailable),
         },
     )
+    evidence.proposal = proposal
     evidence.move_workflow(WorkflowState.ACTION_PROPOSED, why)
 
 

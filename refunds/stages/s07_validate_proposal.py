@@ -33,9 +33,7 @@ GUARDRAIL = "guardrail_v1"
 def validate_proposal(*, evidence: Evidence, policy: ApplicablePolicy) -> None:
     """Run the seven checks on the stored proposal, keep each result, and move the workflow."""
     workflow = evidence.workflow
-    proposal = Proposal.objects.select_related("draft").get(
-        workflow_id=workflow.pk, command_number=workflow.command_number
-    )
+    proposal = evidence.proposal or _stored_proposal(workflow)
     results = run_checks(_facts(workflow, proposal, policy, evidence))
     _keep(evidence, policy, results)
     verdict = overall(results)
@@ -55,7 +53,7 @@ def validate_proposal(*, evidence: Evidence, policy: ApplicablePolicy) -> None:
 
 
 def _keep(evidence: Evidence, policy: ApplicablePolicy, results: tuple[CheckResult, ...]) -> None:
-    RuleResult.objects.bulk_create(
+    rows = [
         RuleResult(
             workflow_id=evidence.workflow.pk,
             command_number=evidence.workflow.command_number,
@@ -68,7 +66,14 @@ def _keep(evidence: Evidence, policy: ApplicablePolicy, results: tuple[CheckResu
             at=evidence.now,
         )
         for result in results
-    )
+    ]
+    evidence.rule_results = tuple(RuleResult.objects.bulk_create(rows))
+
+
+def _stored_proposal(workflow: RefundWorkflow) -> Proposal:
+    of_command = {"workflow_id": workflow.pk, "command_number": workflow.command_number}
+    proposal: Proposal = Proposal.objects.select_related("draft").get(**of_command)
+    return proposal
 
 
 def _facts(

@@ -36,9 +36,6 @@ __all__ = ["DecisionRefusedError", "decide_approval", "obtain_approval"]
 def obtain_approval(*, evidence: Evidence, policy: ApplicablePolicy) -> None:
     """Approve by rule if nothing asks for a person, else put the command in the review queue."""
     workflow = evidence.workflow
-    why_a_person = RuleResult.objects.filter(
-        workflow_id=workflow.pk, command_number=workflow.command_number, outcome=CheckOutcome.NEEDS_PERSON
-    ).values_list("rule", flat=True)
     instruction = build_instruction(workflow)
     wanted = CommandToApprove(
         merchant_id=workflow.merchant_id,
@@ -50,11 +47,21 @@ def obtain_approval(*, evidence: Evidence, policy: ApplicablePolicy) -> None:
         policy_version=policy.label,
         valid_for=policy.rules.approval_valid,
     )
-    reasons = _reasons(workflow, tuple(why_a_person))
+    reasons = _reasons(workflow, _why_a_person(evidence))
     if reasons:
         _queue(evidence, policy, wanted, reasons)
     else:
         _grant_automatically(evidence, policy, wanted)
+
+
+def _why_a_person(evidence: Evidence) -> tuple[str, ...]:
+    """Return the checks of this command that ask for a person, in the order in which they ran."""
+    results = evidence.rule_results
+    if results is None:
+        workflow = evidence.workflow
+        of_command = {"workflow_id": workflow.pk, "command_number": workflow.command_number}
+        results = tuple(RuleResult.objects.filter(**of_command).order_by("pk"))
+    return tuple(str(row.rule) for row in results if row.outcome == CheckOutcome.NEEDS_PERSON)
 
 
 def _reasons(workflow: RefundWorkflow, why_a_person: tuple[str, ...]) -> tuple[str, ...]:
@@ -82,6 +89,7 @@ def _grant_automatically(evidence: Evidence, policy: ApplicablePolicy, wanted: C
     )
     approval = request_approval(wanted, approvals_needed=1, rule=AUTO_LIMIT, why=why, now=evidence.now)
     grant_by_rule(approval, why, now=evidence.now)
+    evidence.approval = approval
     evidence.move_workflow(WorkflowState.APPROVED, _about(why, approval))
 
 

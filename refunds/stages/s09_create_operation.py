@@ -39,7 +39,7 @@ def create_operation(*, evidence: Evidence, policy: ApplicablePolicy) -> RefundO
     """
     workflow = evidence.workflow
     instruction = build_instruction(workflow)
-    approval = _standing_approval(evidence)
+    approval = evidence.approval or _standing_approval(evidence)
     problem = what_changed(
         workflow=workflow,
         approval=approval,

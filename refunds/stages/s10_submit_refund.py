@@ -62,26 +62,29 @@ class NotBegun:
 def submit_refund(
     *, operation_id: str, gateway: Gateway, clock: Callable[[], datetime]
 ) -> AnswerClass | NotBegun:
-    """Submit a committed operation once; ``clock`` is read before the call and again after it."""
-    if not refresh_evidence(operation_id=operation_id, now=clock()):
+    """Submit a committed operation once; ``clock`` is read before the call and again after it.
+
+    The operation is read here unlocked, for what never changes about it: each beat locks and reads it as it is then.
+    """
+    found = RefundOperation.objects.select_related("workflow", "payment").get(pk=operation_id)
+    if not refresh_evidence(found=found, now=clock()):
         return NotBegun("SOURCE_UNAVAILABLE")
-    begun = begin_attempt(operation_id=operation_id, gateway=gateway, clock=clock)
+    begun = begin_attempt(found=found, gateway=gateway, clock=clock)
     if isinstance(begun, NotBegun):
         return begun
     answer = gateway.submit_refund(begun.command)
-    record_answer(operation_id=operation_id, attempt_id=begun.attempt_id, answer=answer, now=clock())
+    record_answer(found=found, attempt_id=begun.attempt_id, answer=answer, now=clock())
     return answer.answer_class
 
 
-def refresh_evidence(*, operation_id: str, now: datetime) -> bool:
+def refresh_evidence(*, found: RefundOperation, now: datetime) -> bool:
     """Before the beats, outside any transaction: read the source again if what it confirmed is older than allowed.
 
     A source that is read keeps what it says in the ledger's tables, where beat A finds it under the locks.
     False: the source cannot be read now; the operation waits and stays executable.
     """
-    operation = RefundOperation.objects.select_related("workflow", "payment").get(pk=operation_id)
-    workflow, policy = operation.workflow, policy_of(operation.policy_id)
-    confirmed_at = operation.payment.refreshed_at
+    workflow, policy = found.workflow, policy_of(found.policy_id)
+    confirmed_at = found.payment.refreshed_at
     if now - confirmed_at <= policy.rules.snapshot_max_age or workflow.order_id is None:
         return True
     read = ledger_source().read_order(
@@ -91,27 +94,24 @@ def refresh_evidence(*, operation_id: str, now: datetime) -> bool:
         now=now,
     )
     if isinstance(read, SourceUnavailable):
-        RefundOperation.objects.filter(pk=operation_id, state__in=_EXECUTABLE).update(
-            next_attempt_at=now + WAIT
-        )
+        RefundOperation.objects.filter(pk=found.pk, state__in=_EXECUTABLE).update(next_attempt_at=now + WAIT)
         return False
     return True
 
 
 def begin_attempt(
     *,
-    operation_id: str,
+    found: RefundOperation,
     gateway: Gateway,
     contract: ProviderContract | None = None,
     clock: Callable[[], datetime],
 ) -> Begun | NotBegun:
     """Beat A: check everything again under the locks, insert the attempt, move to SUBMITTED, commit."""
     contract = contract or get_contract()
-    found = RefundOperation.objects.select_related("workflow").get(pk=operation_id)
     payments = [pk for pk in (found.payment_id, found.workflow.kept_payment_id) if pk is not None]
     with evidence_transaction(
         workflow_id=found.workflow_id,
-        operation_id=operation_id,
+        operation_id=found.pk,
         payment_ids=payments,
         now=clock(),
         clock=clock,
@@ -121,7 +121,7 @@ def begin_attempt(
             return NotBegun("NOT_EXECUTABLE")
         if operation.next_attempt_at is not None and operation.next_attempt_at > evidence.now:
             return NotBegun("NOT_DUE")
-        attempts = attempts_of(operation_id)
+        attempts = attempts_of(operation.pk)
         absent = operation.state == OperationState.CONFIRMED_ABSENT
         if absent and (over := _resending_is_over(evidence, attempts, contract)):
             _hand_over(evidence, operation, over)
@@ -136,19 +136,18 @@ def begin_attempt(
         return _begin(evidence, operation, gateway, number=len(attempts) + 1)
 
 
-def record_answer(*, operation_id: str, attempt_id: str, answer: GatewayAnswer, now: datetime) -> None:
+def record_answer(*, found: RefundOperation, attempt_id: str, answer: GatewayAnswer, now: datetime) -> None:
     """Beat C: keep what the call taught, and move the operation, unless something else moved it already."""
-    found = RefundOperation.objects.only("workflow_id", "policy_id", "payment_id").get(pk=operation_id)
     policy = policy_of(found.policy_id)
     with evidence_transaction(
-        workflow_id=found.workflow_id, operation_id=operation_id, payment_ids=[found.payment_id], now=now
+        workflow_id=found.workflow_id, operation_id=found.pk, payment_ids=[found.payment_id], now=now
     ) as evidence:
         operation = evidence.operation
         if operation is None:
             return
         evidence.policy_closes_on_rejection = policy.rules.closes_on_gateway_rejection
         _keep_response(attempt_id, answer, now)
-        earlier = _earlier_answers(operation_id, attempt_id)
+        earlier = _earlier_answers(found.pk, attempt_id)
         target = state_after_answer(
             OperationState(operation.state),
             answer.answer_class,
@@ -166,7 +165,7 @@ def _begin(
 ) -> Begun | NotBegun:
     command = _command(operation)
     digest = gateway.request_body_sha256(command)
-    if operation.attempts.exclude(request_body_sha256=digest).exists():
+    if number > 1 and operation.attempts.exclude(request_body_sha256=digest).exists():
         # One key must never carry two bodies: the provider would refuse it, or worse, take it for a new refund.
         _hand_over(evidence, operation, "REQUEST_BODY_CHANGED", body_sha256=digest)
         return NotBegun("REQUEST_BODY_CHANGED")

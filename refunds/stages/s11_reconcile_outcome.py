@@ -35,8 +35,8 @@ _CONCLUSIVE = (CheckVerdict.CONFIRMED_PENDING, CheckVerdict.CONFIRMED_ABSENT)
 
 def lose_overdue_answer(*, operation_id: str, now: datetime) -> bool:
     """Move SUBMITTED to STATUS_UNKNOWN once its answer is overdue; False if it was answered meanwhile."""
-    found = RefundOperation.objects.only("workflow_id").get(pk=operation_id)
-    with evidence_transaction(workflow_id=found.workflow_id, operation_id=operation_id, now=now) as evidence:
+    workflow_id = RefundOperation.objects.values_list("workflow_id", flat=True).get(pk=operation_id)
+    with evidence_transaction(workflow_id=workflow_id, operation_id=operation_id, now=now) as evidence:
         operation = evidence.operation
         if operation is None or operation.state != OperationState.SUBMITTED:
             return False

@@ -15,6 +15,7 @@ from typing import Any
 from django.db import transaction
 
 from approvals.cases import close_cases, open_case
+from approvals.models import ApprovalRequest
 from approvals.services import void
 from approvals.states import CaseKind
 from ledger.models import Payment
@@ -24,13 +25,14 @@ from notifications.services import queue_notification
 from refunds.evidence.booking import book_refund, unbook_refund
 from refunds.evidence.review_due import review_due_at
 from refunds.facts import stated_facts
-from refunds.models import RefundOperation, RefundWorkflow
+from refunds.models import Proposal, RefundOperation, RefundWorkflow, RuleResult
 from refunds.states import (
     ABANDONED_OPERATION_STATES,
     HUMAN_WORKFLOW_STATES,
     SCANNED_OPERATION_STATES,
     TERMINAL_WORKFLOW_STATES,
     OperationState,
+    Origin,
     WorkflowState,
     coupled_workflow_state,
 )
@@ -50,13 +52,20 @@ _AT_REST = TERMINAL_WORKFLOW_STATES | HUMAN_WORKFLOW_STATES | {WorkflowState.EXE
 
 @dataclass
 class Evidence:
-    """The locked rows of one workflow, and the only ways to move them."""
+    """The locked rows of one workflow, and the only ways to move them.
+
+    ``proposal``, ``rule_results`` and ``approval`` are what a stage wrote in this very transaction, so that the next
+    one need not read it; None where an earlier transaction wrote it.
+    """
 
     workflow: RefundWorkflow
     operation: RefundOperation | None
     now: datetime
     payments: tuple[Payment, ...] = ()
     policy_closes_on_rejection: bool = field(default=False)
+    proposal: Proposal | None = None
+    rule_results: tuple[RuleResult, ...] | None = None
+    approval: ApprovalRequest | None = None
 
     def move_workflow(self, to: WorkflowState, why: Why, **changes: Any) -> None:
         """Move the workflow; open or close its case, free its slot, queue the message it owes."""
@@ -85,7 +94,8 @@ class Evidence:
                 now=self.now,
                 due_at=review_due_at(self.workflow, now=self.now),
             )
-        if to in MESSAGE_ON:
+        # A refund that staff started is news to its customer once it happened: they never asked for it.
+        if to in MESSAGE_ON and (self.workflow.origin != Origin.STAFF or to is WorkflowState.COMPLETED):
             self._owe_message(MESSAGE_ON[to])
 
     def move_operation(self, to: OperationState, why: Why, **changes: Any) -> None:
@@ -129,7 +139,11 @@ class Evidence:
         return CaseKind.FINANCE if self.operation is not None else CaseKind.INVESTIGATION
 
     def _owe_message(self, topic: str) -> None:
-        subject = self.operation.pk if self.operation is not None else self.workflow.pk
+        """Owe one message: once for an operation, and once for each time that a request closes without one."""
+        if self.operation is not None:
+            subject = self.operation.pk
+        else:
+            subject = f"{self.workflow.pk}.{self.workflow.state_sequence}"
         queue_notification(
             logical_event_id=f"{topic}:{subject}",
             customer_id=self.workflow.customer_id,
@@ -161,12 +175,9 @@ def evidence_transaction(
     """
     try:
         with transaction.atomic(durable=True):
-            payments = tuple(
-                Payment.objects.select_for_update(of=("self",), no_key=True)
-                .filter(pk__in=payment_ids)
-                .order_by("pk")
-            )
-            workflow = lock_row(RefundWorkflow, workflow_id)
+            payments = _lock_payments(payment_ids)
+            workflow = lock_row(RefundWorkflow, workflow_id, parties=("merchant", "customer"))
+            _know_payments(workflow, payments)
             operation = lock_row(RefundOperation, operation_id) if operation_id else None
             locked_at = clock() if clock is not None else now
             yield Evidence(workflow=workflow, operation=operation, now=locked_at, payments=payments)
@@ -174,3 +185,17 @@ def evidence_transaction(
         with transaction.atomic():
             record_refusal(refused, now=now)
         raise
+
+
+def _lock_payments(payment_ids: Sequence[int]) -> tuple[Payment, ...]:
+    locking = Payment.objects.select_for_update(of=("self",), no_key=True).select_related("order")
+    return tuple(locking.filter(pk__in=payment_ids).order_by("pk"))
+
+
+def _know_payments(workflow: RefundWorkflow, payments: tuple[Payment, ...]) -> None:
+    """Let the locked workflow refer to the locked payments and their order, instead of reading them once more."""
+    for payment in payments:
+        if payment.order_id == workflow.order_id:
+            workflow.order = payment.order
+        if payment.pk == workflow.refund_payment_id:
+            workflow.refund_payment = payment

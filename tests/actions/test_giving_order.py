@@ -182,7 +182,7 @@ def test_until_its_time_a_request_without_an_order_is_left_alone(waiting):
 def test_unanswered_it_is_closed_by_the_scanner_and_its_customer_is_told(waiting):
     (nudge,) = recovery.find_resumable_work(now=LATER)
     assert [n.task for n in pipeline.advance_workflow(**nudge.kwargs, clock=lambda: LATER)] == [
-        "retry_notifications"
+        "deliver_notifications"
     ]
     workflow = stored(waiting)
     event = last_move(workflow)

@@ -44,7 +44,7 @@ CASES = {
     "byte_order_mark": (b"\xef\xbb\xbf" + body().encode(), 400, "invalid_json"),
     "truncated": (body()[:-1], 400, "invalid_json"),
     "trailing": (body() + "x", 400, "invalid_json"),
-    "empty": ("", 422, "invalid_request"),
+    "empty": ("", 422, "message_required"),
     "a_list": ("[]", 422, "body_not_an_object"),
     "a_text": ('"hello"', 422, "body_not_an_object"),
     "null": ("null", 422, "body_not_an_object"),

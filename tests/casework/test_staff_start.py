@@ -8,6 +8,7 @@ from approvals.models import ReviewCase
 from approvals.services import DecisionRefusedError
 from ledger.models import ErasableText, StaffMembership
 from ledger.snapshot import EntryKind, EntryStatus
+from notifications.models import Notification
 from refunds import pipeline
 from refunds.casework.refusals import StaffStartRefusedError
 from refunds.models import Proposal, RefundOperation, RefundWorkflow, RuleResult
@@ -272,3 +273,10 @@ def test_policies_of_other_merchants_do_not_count(starter, merchant, charge):
     assert refused(charge, starter, reason_code="GOODWILL") == "POLICY_MISSING"
     make_policy(merchant=merchant, reason="GOODWILL", code="REF-GOOD")
     assert start(charge, starter, reason_code="GOODWILL").policy_version.startswith("REF-GOOD")
+
+
+def test_a_refund_that_colleagues_refuse_is_no_news_to_the_customer(charge, starter, colleague):
+    workflow = start(charge, starter)
+    approve(workflow, colleague, decision="reject")
+    assert RefundWorkflow.objects.get(pk=workflow.pk).state == "REJECTED"
+    assert not Notification.objects.exists()

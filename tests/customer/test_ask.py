@@ -26,11 +26,24 @@ def test_the_form_offers_own_orders_and_chooses_none(browser, order):
     make_order(customer=make_customer(merchant=order.merchant), number="9000")
     page = browser.get(URL)
     html = page.content.decode()
-    assert re.findall(r'type="radio" name="order" id="[^"]+" value="([^"]*)"', html) == ["2850", "2841", ""]
+    assert re.findall(r'type="radio" name="order" id="[^"]+" value="([^"]*)"', html) == [
+        "2850",
+        "2841",
+        "",
+        "#",
+    ]
     assert " checked" not in html
     assert "#2850 · 28 Nov 2026 · ¥500 · Tea <b>" in text_of(page)
     assert "Tea <b>" not in html
     assert page.headers["Cache-Control"] == "private, no-store"
+
+
+def test_an_order_whose_number_nobody_knows_waits_for_its_customer(browser, order):
+    sent = send(browser, order="#")
+    workflow = RefundWorkflow.objects.get()
+    assert workflow.order is None
+    assert sent.headers["Location"] == f"/support/requests/{workflow.reference}/"
+    assert "We need one thing from you: the order number." in text_of(browser.get(sent.headers["Location"]))
 
 
 def test_each_form_has_its_own_token(browser):
@@ -76,11 +89,14 @@ def test_asking_again_from_a_new_form_joins_the_open_request(browser):
     first, second = send(browser), send(browser, message="Still nothing.")
     assert first.headers["Location"] == second.headers["Location"]
     assert rows() == (1, 2)
+    joined = "You already had this request, so it stays one. What you wrote is kept with it."
+    assert joined in text_of(browser.get(second.headers["Location"]))
+    assert joined not in text_of(browser.get(second.headers["Location"]))
 
 
 def test_a_typed_number_wins_over_a_listed_order_and_the_label_says_so(browser, order):
     make_order(customer=order.customer, number="2850")
-    assert "if you type one, it is used whatever is chosen above" in text_of(browser.get(URL))
+    assert "if you type one, it is used whatever is chosen here" in text_of(browser.get(URL))
     assert send(browser, order="2841", other_order="2850").status_code == 302
     assert RefundWorkflow.objects.get().order.number == "2850"
     wrong = send(browser, order="2841", other_order="0000")
@@ -139,6 +155,7 @@ def test_a_mistake_is_named_at_the_top_and_at_its_field(browser, fields, words, 
     html = response.content.decode()
     assert response.status_code == 422
     assert text_of(response).count(words) == 2
+    assert response.headers["Cache-Control"] == "private, no-store"
     assert "There is a problem" in html
     assert re.search(r'<div class="error-summary"[^>]* tabindex="-1" autofocus>', html)
     assert re.search(r'<fieldset [^>]*id="id_order" tabindex="-1"', html)
@@ -199,7 +216,8 @@ def test_other_methods_are_refused(browser, method):
 
 def test_where_other_help_is_stands_in_the_foot_of_every_page(browser, client, order):
     reference = open_workflow(order=order).reference
-    for path in (URL, "/support/requests/", f"/support/requests/{reference}/", "/support/requests/RF-0/"):
+    own = f"/support/requests/{reference}/"
+    for path in (URL, "/support/requests/", own, f"{own}withdraw/", "/support/requests/RF-0/"):
         foot = browser.get(path).content.decode().partition("<footer")[2]
         assert "Contact the shop where you bought" in foot, path
     client.logout()
@@ -212,4 +230,4 @@ def test_the_page_asks_few_queries(browser, order, django_assert_num_queries):
     open_workflow(order=order)
     with django_assert_num_queries(4):  # session, user, customer, orders
         page = browser.get(URL)
-    assert page.content.decode().count('type="radio"') == 11
+    assert page.content.decode().count('type="radio"') == 12

@@ -8,7 +8,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.failure("F102")
-def test_a_customer_who_asks_too_often_is_told_to_wait_and_nothing_is_stored(client):
+@pytest.mark.parametrize("address", ["/support/", "/support/check/"])
+def test_a_customer_who_asks_too_often_is_told_to_wait_and_nothing_is_stored(client, address):
     customer = make_customer()
     order = make_order(customer=customer)
     client.force_login(customer.user)
@@ -19,7 +20,7 @@ def test_a_customer_who_asks_too_often_is_told_to_wait_and_nothing_is_stored(cli
         "client_token": "",
     }
     with override_settings(NEW_REQUESTS_PER_MINUTE=0):
-        answer = client.post("/support/", form, headers={"X-Forwarded-For": "198.51.100.7"})
+        answer = client.post(address, form, headers={"X-Forwarded-For": "198.51.100.7"})
 
     assert answer.status_code == 429
     assert 1 <= int(answer.headers["Retry-After"]) <= 60

@@ -83,7 +83,7 @@ def test_every_append_only_and_state_table_has_its_triggers():
     for model in append_only_models():
         is_event = hasattr(model, "subject_field")
         assert counts.get(model._meta.db_table) == (3 if is_event else 1), model
-    expected = {"refund_workflows": 8, "refund_operations": 8, "approval_requests": 7}
+    expected = {"refund_workflows": 9, "refund_operations": 8, "approval_requests": 7}
     states = {m._meta.db_table for m in apps.get_models() if issubclass(m, StatefulModel)}
     assert states == set(expected)
     assert {table: counts[table] for table in states} == expected
@@ -106,9 +106,10 @@ def test_a_state_row_without_its_first_event_is_refused(finished):
     refused(
         "INSERT INTO refund_workflows (id, reference, origin, merchant_id, customer_id, order_id, problem,"
         " client_token, state, state_sequence, person_required, policy_version, snapshot_sha256, finding,"
-        " reason_code, finding_evidence, currency, command_number, repeat_contacts, created_at, updated_at)"
+        " reason_code, finding_evidence, currency, command_number, repeat_contacts, maker_id, source_failures,"
+        " created_at, updated_at)"
         " SELECT 'wf_x', 'RF-X', origin, merchant_id, customer_id, order_id, problem, '', 'EVIDENCE_PENDING', 1,"
-        " false, '', '', '', '', '[]', '', 0, 0, now(), now() FROM refund_workflows",
+        " false, '', '', '', '', '[]', '', 0, 0, '', 0, now(), now() FROM refund_workflows",
         match="has no event",
     )
 

@@ -156,7 +156,7 @@ def test_an_unfinished_refund_is_said_to_be_processing_until_it_succeeded(desk, 
 def test_a_sweep_over_what_was_sent_only_reads(desk, booked):
     """The worker that sent it is gone; the sweep comes twice, before and after the answer is overdue."""
     _, operation = executable(desk)
-    begun = begin_attempt(operation_id=operation.pk, gateway=desk.gateway, clock=desk.clock)
+    begun = begin_attempt(found=operation, gateway=desk.gateway, clock=desk.clock)
     if booked:
         desk.gateway.submit_refund(begun.command)
     sent = len(desk.posts())

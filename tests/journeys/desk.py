@@ -85,7 +85,7 @@ class Desk:
             return pipeline.reconcile_operation(
                 **nudge.kwargs, gateway=self.gateway, contract=STRIPE_V1, now=self.now
             )
-        assert nudge.task == "retry_notifications"
+        assert nudge.task == "deliver_notifications"
         return ()
 
     def scan(self):

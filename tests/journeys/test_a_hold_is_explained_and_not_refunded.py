@@ -20,7 +20,7 @@ def test_a_charge_and_a_hold_end_with_nothing_due_and_nothing_sent(desk):
     )  # fmt: skip
     assert RefundOperation.objects.count() == 0
     assert desk.posts() == []
-    assert desk.messages() == [f"refund.not_due:{workflow_id}"]
+    assert desk.messages() == [f"refund.not_due:{workflow_id}.{desk.workflow(workflow_id).state_sequence}"]
 
 
 @pytest.mark.failure("F091")

@@ -64,7 +64,7 @@ def test_a_person_rejects_and_the_customer_is_told(waiting):
 
     assert desk.workflow(workflow_id).state == "REJECTED"
     assert desk.workflow(workflow_id).open_slot is None
-    assert desk.messages() == [f"refund.rejected:{workflow_id}"]
+    assert desk.messages() == [f"refund.rejected:{workflow_id}.{desk.workflow(workflow_id).state_sequence}"]
     assert desk.posts() == []
 
 

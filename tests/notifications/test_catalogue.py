@@ -2,7 +2,7 @@ import re
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 
 from ledger.findings import Finding, ReasonCode
 from notifications.catalogue import CATALOGUE, statement_for
@@ -11,6 +11,8 @@ from notifications.facts import Receipt, StatedEntry
 from refunds.states import OperationState, WorkflowState
 from tests.notifications.facts_strategies import AT, FACTS, confirmed, stated
 
+# Many examples, and no clock: a busy machine is no defect of the catalogue.
+EXAMPLES = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 NEGATIONS = re.compile(
     r"nothing (has been|was) refunded|nothing that could be refunded|isn't confirmed|when it is confirmed"
     r"|no longer confirmed|recorded it as confirmed|can't confirm",
@@ -30,7 +32,7 @@ def claims_refund(text):
     return CLAIMS.search(NEGATIONS.sub("", text)) is not None
 
 
-@settings(max_examples=400)
+@EXAMPLES
 @given(FACTS)
 def test_a_refund_is_claimed_only_with_completed_and_a_reference(facts):
     text = text_of(statement_for(facts))
@@ -40,7 +42,7 @@ def test_a_refund_is_claimed_only_with_completed_and_a_reference(facts):
         assert facts.amount_minor_units is not None
 
 
-@settings(max_examples=400)
+@EXAMPLES
 @given(FACTS)
 def test_a_lost_answer_is_being_verified_and_nothing_else(facts):
     text = text_of(statement_for(facts)).lower()
@@ -50,7 +52,7 @@ def test_a_lost_answer_is_being_verified_and_nothing_else(facts):
     assert "sent again" not in text
 
 
-@settings(max_examples=400)
+@EXAMPLES
 @given(FACTS)
 def test_every_statement_is_complete_and_promises_no_time(facts):
     statement = statement_for(facts)
@@ -62,7 +64,7 @@ def test_every_statement_is_complete_and_promises_no_time(facts):
     assert not PROMISES.search(text_of(statement))
 
 
-@settings(max_examples=300)
+@EXAMPLES
 @given(FACTS)
 def test_nothing_refunded_is_said_only_when_nothing_was_sent(facts):
     if re.search(r"nothing (has been|was) refunded", text_of(statement_for(facts)), re.IGNORECASE):
@@ -70,7 +72,7 @@ def test_nothing_refunded_is_said_only_when_nothing_was_sent(facts):
         assert not facts.other_operation_stands
 
 
-@settings(max_examples=400)
+@EXAMPLES
 @given(FACTS)
 def test_a_refusal_is_the_processors_only_if_it_answered(facts):
     text = text_of(statement_for(facts))
@@ -290,7 +292,7 @@ def test_a_waiting_request_names_its_ticket():
     assert not statement.closed
 
 
-@settings(max_examples=300)
+@EXAMPLES
 @given(FACTS)
 def test_what_a_customer_did_is_said_only_if_the_event_says_so(facts):
     text = text_of(statement_for(facts))
@@ -306,7 +308,7 @@ def test_what_a_customer_did_is_said_only_if_the_event_says_so(facts):
         assert (facts.workflow_state, facts.order_number) == ("EVIDENCE_PENDING", "")
 
 
-@settings(max_examples=300)
+@EXAMPLES
 @given(FACTS)
 def test_what_staff_started_is_never_called_the_customers_wish_while_it_is_open(facts):
     statement = statement_for(facts)

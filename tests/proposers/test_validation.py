@@ -331,3 +331,26 @@ def test_the_verdict_is_given_over_all_seven_results_in_order_only():
 def test_every_rule_has_exactly_one_name():
     assert [str(rule) for rule in CheckRule] == SEVEN
     assert all(first is not second for first, second in itertools.combinations(CheckRule, 2))
+
+
+@pytest.mark.parametrize(
+    ("partial_allowed", "amount", "refundable", "verdict"),
+    [
+        (True, 1, 4999, Verdict.VALIDATED),
+        (True, 4999, 4999, Verdict.VALIDATED),
+        (True, 3000, 2999, Verdict.REJECTED),
+        (True, 5000, 9999, Verdict.REJECTED),
+        (True, 0, 4999, Verdict.REJECTED),
+        (False, 4998, 4999, Verdict.REJECTED),
+    ],
+)
+def test_a_part_of_a_charge_is_refunded_for_staff_alone(partial_allowed, amount, refundable, verdict):
+    form = dataclasses.replace(HONEST, reason_code=ProposalReason.OTHER)
+    asked = facts(
+        proposal=form,
+        finding="STAFF_REQUESTED",
+        partial_allowed=partial_allowed,
+        command_amount_minor_units=amount,
+        refundable_minor_units=refundable,
+    )
+    assert overall(run_checks(asked)) is verdict

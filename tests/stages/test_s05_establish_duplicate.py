@@ -94,7 +94,7 @@ def test_nothing_due_ends_the_request_and_owes_the_customer_an_explanation():
     assert (workflow.refund_payment_id, workflow.amount_minor_units, workflow.currency) == (None, None, "")
     owed = Notification.objects.get()
     assert (owed.logical_event_id, owed.customer_id) == (
-        f"refund.not_due:{workflow.pk}",
+        f"refund.not_due:{workflow.pk}.3",
         workflow.customer_id,
     )
     assert not ReviewCase.objects.exists()

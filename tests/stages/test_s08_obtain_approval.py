@@ -153,7 +153,9 @@ def test_a_person_says_no_and_the_customer_is_owed_an_answer(waiting):
     assert path(workflow)[-2:] == ["REQUIRES_HUMAN_APPROVAL", "REJECTED"]
     stored = RefundWorkflow.objects.get(pk=workflow.pk)
     assert (stored.open_slot, stored.next_attempt_at) == (None, None)
-    assert Notification.objects.get().logical_event_id == f"refund.rejected:{workflow.pk}"
+    assert Notification.objects.get().logical_event_id == (
+        f"refund.rejected:{workflow.pk}.{RefundWorkflow.objects.get(pk=workflow.pk).state_sequence}"
+    )
     assert not RefundOperation.objects.exists()
 
 

@@ -19,9 +19,7 @@ _A, _O = AnswerClass, OperationState
 
 def late(operation, answer, attempt=None):
     attempt = attempt or operation.attempts.get()
-    record_answer(
-        operation_id=operation.pk, attempt_id=attempt.pk, answer=answer, now=NOW + timedelta(hours=1)
-    )
+    record_answer(found=operation, attempt_id=attempt.pk, answer=answer, now=NOW + timedelta(hours=1))
 
 
 @pytest.mark.parametrize("state", [_O.STATUS_UNKNOWN, _O.MANUAL_REVIEW, _O.CONFIRMED_ABSENT])

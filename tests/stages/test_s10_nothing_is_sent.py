@@ -8,6 +8,7 @@ from django.db import connection
 
 from approvals.models import ApprovalRequest, ReviewCase
 from approvals.services import void
+from refunds.evidence.policy import policy_of
 from refunds.evidence.remaining import conservation_of
 from refunds.evidence.standing import STALE
 from refunds.gateways.fake import FakeGateway, Ordered
@@ -118,6 +119,7 @@ def refunded_by_staff(operation):
 def policy_ended(operation):
     with pgtrigger.ignore("policies.PolicyVersion:append_only"), connection.cursor() as cursor:
         cursor.execute("UPDATE policy_versions SET effective_to = %s", [NOW])
+    policy_of.cache_clear()
 
 
 def expired(operation):

@@ -112,7 +112,7 @@ def test_the_attempt_is_committed_before_the_call_and_no_transaction_waits_for_i
 
 def test_while_the_call_runs_recovery_knows_when_its_answer_is_overdue(operation):
     begun = s10_submit_refund.begin_attempt(
-        operation_id=operation.pk, gateway=fake_gateway_for(operation), clock=lambda: NOW
+        found=operation, gateway=fake_gateway_for(operation), clock=lambda: NOW
     )
     stored, workflow = both(operation)
     assert path(stored) == ["CREATED", "SUBMITTED"]

@@ -260,7 +260,7 @@ def test_an_event_that_comes_before_the_answer_completes_the_operation():
     look(operation, fact, fact, cause=CheckCause.WEBHOOK, seen_reference="re_1")
     assert path(operation)[-2:] == ["SUBMITTED", "COMPLETED"]
     accepted = answered(AnswerClass.ACCEPTED, refund=booked(operation), http_status=200)
-    record_answer(operation_id=operation.pk, attempt_id=operation.attempts.get().pk, answer=accepted, now=NOW)
+    record_answer(found=operation, attempt_id=operation.attempts.get().pk, answer=accepted, now=NOW)
     assert path(operation)[-2:] == ["SUBMITTED", "COMPLETED"]
     assert LedgerEntry.objects.filter(kind="REFUND").count() == 1
     assert Notification.objects.count() == 1
@@ -349,7 +349,7 @@ def test_a_key_in_use_is_looked_up_and_ends_with_one_refund():
     operation = operation_in_state(_O.SUBMITTED)
     attempt = operation.attempts.get()
     in_use = answered(AnswerClass.UNKNOWN, http_status=409, code="idempotency_key_in_use")
-    record_answer(operation_id=operation.pk, attempt_id=attempt.pk, answer=in_use, now=NOW)
+    record_answer(found=operation, attempt_id=attempt.pk, answer=in_use, now=NOW)
     look(operation, listed())
     assert look(operation, listed(booked(operation)), now=NOW + INTERVALS[0]) is _V.CONFIRMED_COMPLETED
     assert path(operation) == ["CREATED", "SUBMITTED", "STATUS_UNKNOWN", "COMPLETED"]

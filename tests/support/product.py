@@ -121,14 +121,18 @@ class Product:
 
     def _answers(self) -> bool:
         if (code := self._web[0].poll()) is not None:
-            log = (self.folder / "web.log").read_text(errors="replace")
-            raise RuntimeError(f"the pages ended with {code}:\n{log[-2000:]}")
+            raise RuntimeError(f"the pages ended with {code}:\n{self._end_of_web_log()}")
         try:
             # The first page loads most of the product, which nobody should wait for in a test.
             with _DIRECT.open(f"{self.url}/accounts/login/", timeout=60):
                 return True
-        except (urllib.error.URLError, OSError):
+        except urllib.error.HTTPError as error:
+            raise RuntimeError(f"the pages answer {error.code}:\n{self._end_of_web_log()}") from error
+        except OSError:
             return False
+
+    def _end_of_web_log(self) -> str:
+        return (self.folder / "web.log").read_text(errors="replace")[-2000:]
 
 
 def _stop(processes: list[subprocess.Popen[bytes]]) -> None:

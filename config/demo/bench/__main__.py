@@ -54,7 +54,7 @@ def _bench(options: Options, console: Console, requests: StopRequests, stack: Ex
     if options.stages:
         print((rig.folder / "logs" / "stages.log").read_text())
         return report
-    rig.start_product()
+    rig.product.start(rig.supervisor)
     asyncio.run(measure(rig, counters, tokens.read_text().split(), report))
     return report
 

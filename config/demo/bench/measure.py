@@ -14,8 +14,9 @@ from config.demo.bench.cost import Cost, Stretch
 from config.demo.bench.database import Counters
 from config.demo.bench.load import PATIENCE_SECONDS, Load
 from config.demo.bench.options import Options
+from config.demo.bench.product import PARTS
 from config.demo.bench.report import Report
-from config.demo.bench.rig import WORKERS, Rig
+from config.demo.bench.rig import Rig
 from config.demo.bench.stages import USED
 from config.demo.bench.watcher import Watcher
 
@@ -62,20 +63,20 @@ async def _measure(rig: Rig, counters: Counters, tokens: list[str], report: Repo
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
         watcher = Watcher(connection)
         pids = rig.pids(watcher=watcher.backend)
-        load = Load(client=Client(rig.desk.web_port), watcher=watcher, tokens=tokens, asked=USED)
+        load = Load(client=Client(rig.product.desk.web_port), watcher=watcher, tokens=tokens, asked=USED)
 
         def stretch() -> Stretch:
             return Stretch(counters, pids, folder=rig.folder)
 
         say = rig.supervisor.console.progress
         say("warming up")
-        await load.run(concurrency=WARM_UP_IN_FLIGHT, seconds=rig.options.warm_up, stretch=stretch)
-        say(f"idle for {rig.options.idle:g} s, with the beat")
-        report.idle = await _idle(stretch(), rig.options.idle)
-        for concurrency in rig.options.concurrency:
-            say(f"{concurrency} in flight for {rig.options.seconds:g} s")
+        await load.run(concurrency=WARM_UP_IN_FLIGHT, seconds=rig.product.options.warm_up, stretch=stretch)
+        say(f"idle for {rig.product.options.idle:g} s, with the beat")
+        report.idle = await _idle(stretch(), rig.product.options.idle)
+        for concurrency in rig.product.options.concurrency:
+            say(f"{concurrency} in flight for {rig.product.options.seconds:g} s")
             report.results.append(
-                await load.run(concurrency=concurrency, seconds=rig.options.seconds, stretch=stretch)
+                await load.run(concurrency=concurrency, seconds=rig.product.options.seconds, stretch=stretch)
             )
         await watcher.drained(seconds=PATIENCE_SECONDS)
         report.peak_rss_mb = _peaks(rig)
@@ -89,15 +90,14 @@ async def _idle(stretch: Stretch, seconds: float) -> Cost:
 
 
 def _peaks(rig: Rig) -> dict[str, float]:
-    names = ("web", *WORKERS, "beat")
-    return {name: kernel.peak_rss_mb([rig.supervisor.pids[name]]) for name in names} | {
+    return {name: kernel.peak_rss_mb([rig.supervisor.pids[name]]) for name in PARTS} | {
         "redis": kernel.peak_rss_mb([rig.broker.child.pid or 0])
     }
 
 
 async def _paid_once(rig: Rig, asked: int) -> dict[str, int]:
     """Ask the provider's stub how often it paid; a bench that paid twice or not at all is no bench."""
-    _, counts = await Client(rig.desk.gateway_port).call("GET", "/stats")
+    _, counts = await Client(rig.product.desk.gateway_port).call("GET", "/stats")
     if counts["refunds"] != asked or counts["charges_with_several_keys"]:
         raise BenchError(f"{asked} requests led to {counts}")
     return dict(counts)

@@ -8,6 +8,7 @@ the counts to FILE. Counted twice, by Django's log and by the server: they have 
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -88,7 +89,8 @@ def refund_once(*, token: str, order: str) -> list[dict[str, Any]]:
     from ledger.clock import now_utc  # noqa: PLC0415 - as above
     from refunds import pipeline, tasks  # noqa: PLC0415 - as above
     from refunds.gateways.registry import get_gateway  # noqa: PLC0415 - as above
-    from refunds.models import RefundOperation, RefundWorkflow  # noqa: PLC0415 - as above
+    from refunds.models import RefundWorkflow  # noqa: PLC0415 - as above
+    from refunds.nudges import DELIVER  # noqa: PLC0415 - as above
 
     client = Client(headers={"Authorization": f"Token {token}", "host": "127.0.0.1"})
     body = {"message": f"I was charged twice for order {order}.", "order_number": order}
@@ -101,21 +103,20 @@ def refund_once(*, token: str, order: str) -> list[dict[str, Any]]:
 
     steps = Steps()
     workflow_id = steps.take("POST (stages 1 and 2)", post)
-    steps.take(
+    nudges = steps.take(
         "advance_workflow (3 to 9)",
         lambda: pipeline.advance_workflow(workflow_id=workflow_id, clock=now_utc),
     )
-    operation = RefundOperation.objects.get(workflow_id=workflow_id)
     gateway = get_gateway()
-    steps.take(
-        "submit_operation (10)",
-        lambda: pipeline.submit_operation(operation_id=operation.pk, gateway=gateway, clock=now_utc),
-    )
-    steps.take("retry_notifications (13)", tasks.retry_notifications)
+    for nudge in nudges:
+        if nudge.task == "submit_operation":
+            submit = partial(pipeline.submit_operation, gateway=gateway, clock=now_utc)
+            steps.take("submit_operation (10)", partial(submit, **nudge.kwargs))
+    steps.take(f"{DELIVER.task} (13)", getattr(tasks, DELIVER.task))
     steps.take("relay_audit_outbox (shared)", tasks.relay_audit_outbox)
-    state = RefundWorkflow.objects.values_list("state", flat=True).get(pk=workflow_id)
-    if state != "COMPLETED":
-        raise SystemExit(f"the refund ended in {state}")
+    workflow = RefundWorkflow.objects.get(pk=workflow_id)
+    if workflow.state != "COMPLETED":
+        raise SystemExit(f"the refund ended in {workflow.state} ({workflow.reason_code})")
     return steps.found
 
 

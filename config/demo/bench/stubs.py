@@ -6,6 +6,7 @@ they must in memory and answer in the same form. One idempotency key is one refu
 """
 
 import asyncio
+import inspect
 import json
 import sys
 import time
@@ -19,7 +20,7 @@ from config.demo.services import ports
 
 CURRENCY: Final = "usd"
 Answer = tuple[int, dict[str, Any]]
-Handler = Callable[[str, dict[str, str], bytes], Answer]
+Handler = Callable[[str, dict[str, str], bytes], Answer | Awaitable[Answer]]
 
 
 class GatewayStub:
@@ -85,7 +86,8 @@ def serving(handler: Handler) -> Callable[[asyncio.StreamReader, asyncio.StreamW
                 pairs = (line.partition(":") for line in head[1:] if line)
                 headers = {name.lower(): value.strip() for name, _, value in pairs}
                 body = await reader.readexactly(int(headers.get("content-length", "0")))
-                status, answer = handler(head[0].split(" ")[1], headers, body)
+                answered = handler(head[0].split(" ")[1], headers, body)
+                status, answer = await answered if inspect.isawaitable(answered) else answered
                 content = json.dumps(answer).encode()
                 writer.write(
                     b"HTTP/1.1 %d X\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"

@@ -1,5 +1,6 @@
 """Addresses and environments of one start of the demo."""
 
+import json
 import os
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,8 @@ from config.demo.services import ports
 WEB_PORTS = range(8000, 8020)
 # Whatever the person's own shell holds for these never reaches the demo.
 REPLACED = ("STRIPE_", "OPENAI_", "ASSISTANT_", "DJANGO_", "GATEWAY_", "LEDGER_SOURCE_", "POLICY_SOURCE_")
+# Nobody watches a demo for a quarter of an hour: how long a call may still run, and the waits between look-ups.
+SHORT_WINDOWS = {"in_flight_horizon_seconds": 5, "reconciliation_intervals": [2, 3, 5, 10, 20]}
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,9 @@ class Desk:
     web_port: int
     gateway_port: int
     model_port: int
+    shop_port: int
+    mail_port: int
+    smtp_port: int
 
     @property
     def preferred_port(self) -> int:
@@ -44,6 +50,26 @@ class Desk:
         """The model's simulator."""
         return f"http://{ports.HOST}:{self.model_port}"
 
+    @property
+    def shop_url(self) -> str:
+        """The shop's simulator: orders and payments are read from it."""
+        return f"http://{ports.HOST}:{self.shop_port}"
+
+    @property
+    def mail_url(self) -> str:
+        """The control side of the mail server's simulator."""
+        return f"http://{ports.HOST}:{self.mail_port}"
+
+    @property
+    def mailbox(self) -> Path:
+        """Where the mail server keeps what it accepted."""
+        return self.state.path / "mail"
+
+    @property
+    def shop_orders(self) -> Path:
+        """The orders that the shop's simulator got beside its own; it forgets them when it stops."""
+        return self.state.path / "books" / "shop.json"
+
     def book(self, name: str) -> Path:
         """Where a simulator keeps its own record."""
         return self.state.path / "books" / f"{name}.sqlite3"
@@ -64,7 +90,7 @@ class Desk:
             "SECRET_KEY": self.state.secret_key(),
             "ALLOWED_HOSTS": f"{ports.HOST},localhost",
             "PUBLIC_URL": self.web_url,
-            "EMAIL_URL": (self.state.path / "mail").as_uri(),
+            "EMAIL_URL": f"smtp://{ports.HOST}:{self.smtp_port}",
             "AUDIT_SINK": (self.state.path / "audit.jsonl").as_uri(),
             "RECOVERY_INTERVAL_SECONDS": "2",
             "GATEWAY_TIMEOUT_SECONDS": "3",
@@ -74,16 +100,36 @@ class Desk:
     @cached_property
     def gateway_env(self) -> dict[str, str]:
         """For the parts that move money."""
-        return {**self.env, "STRIPE_API_KEY": "sk_test_demo", "STRIPE_API_BASE": self.gateway_url}
+        return {
+            **self.env,
+            **self._source,
+            "STRIPE_API_KEY": "sk_test_demo",
+            "STRIPE_API_BASE": self.gateway_url,
+            "GATEWAY_CONTRACT_OVERRIDES": json.dumps(SHORT_WINDOWS),
+        }
 
     @cached_property
     def model_env(self) -> dict[str, str]:
         """For the parts that ask the model."""
         return {
             **self.env,
+            **self._source,
             "OPENAI_BASE_URL": f"{self.model_url}/v1",
             "OPENAI_API_KEY": "demo",
             "ASSISTANT_MODELS": "demo-proposer-1",
+        }
+
+    @cached_property
+    def web_env(self) -> dict[str, str]:
+        """For the pages: they take the provider's events, and read the shop when staff rebuild a command."""
+        return {**self.env, **self._source, "STRIPE_WEBHOOK_SECRETS": self.state.webhook_secret()}
+
+    @property
+    def _source(self) -> dict[str, str]:
+        return {
+            "LEDGER_SOURCE_URL": self.shop_url,
+            "LEDGER_SOURCE_TOKEN": "shop-simulator",
+            "LEDGER_SOURCE_TIMEOUT_SECONDS": "2",
         }
 
 
@@ -96,4 +142,7 @@ def open_desk(state: StateFolder, *, database_url: str, redis_url: str) -> Desk:
         web_port=ports.first_free(WEB_PORTS),
         gateway_port=ports.free_port(),
         model_port=ports.free_port(),
+        shop_port=ports.free_port(),
+        mail_port=ports.free_port(),
+        smtp_port=ports.free_port(),
     )

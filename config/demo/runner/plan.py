@@ -1,7 +1,7 @@
 """The table of everything that `make demo` starts, in order, and with which credentials.
 
 The worker that asks the model has no gateway credentials, the worker that moves money has none for the model,
-and the pages have neither.
+and the pages have neither: only what the provider's events are signed with.
 """
 
 import signal
@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 
 from config.demo.credentials import PASSWORD
+from config.demo.demo_data import DATA
 from config.demo.runner.desk import Desk
 from config.demo.runner.probes import answers, listens, says
 from config.demo.runner.process import Echo, Plan, Process
@@ -22,14 +23,16 @@ WORKER_STOP = StopPlan(((signal.SIGTERM, 8.0), (signal.SIGQUIT, 3.0)))
 
 
 def demo_plan(desk: Desk) -> Plan:
-    """The refund desk with its two simulators."""
+    """The refund desk with its four simulators."""
     return Plan(
         processes=(
-            _simulator("gateway", desk.gateway_port, desk),
-            _simulator("model", desk.model_port, desk),
+            *_simulators(desk),
             _manage("migrate", desk.env, "bringing the tables up to date", "migrate", "--no-input"),
             _manage(
-                "load", desk.gateway_env, "loading the demo's merchants, customers and orders", "load_demo"
+                "load",
+                desk.gateway_env,
+                "loading the demo's merchants, customers and orders",
+                *("load_demo", "--shop-orders", str(desk.shop_orders)),
             ),
             _web(desk),
             _worker("money", "money", desk.gateway_env, concurrency=1),
@@ -49,11 +52,23 @@ def _manage(name: str, env: Mapping[str, str], doing: str, *arguments: str) -> P
     )
 
 
-def _simulator(name: str, port: int, desk: Desk) -> Process:
-    module, book = f"config.demo.{name}_simulator", str(desk.book(name))
+def _simulators(desk: Desk) -> tuple[Process, ...]:
+    """The provider with its events, the model, the shop and the mail server: none knows the product."""
+    events = ("--webhook-url", f"{desk.web_url}/webhooks/stripe")
+    signed = ("--webhook-secret", desk.state.webhook_secret())
+    mail = ("--smtp-port", str(desk.smtp_port), "--outbox", str(desk.mailbox))
+    return (
+        _simulator("gateway", desk.gateway_port, desk, "--book", str(desk.book("gateway")), *events, *signed),
+        _simulator("model", desk.model_port, desk, "--book", str(desk.book("model"))),
+        _simulator("shop", desk.shop_port, desk, "--book", str(DATA)),
+        _simulator("mail", desk.mail_port, desk, *mail, process="mailserver"),
+    )
+
+
+def _simulator(name: str, port: int, desk: Desk, *arguments: str, process: str = "") -> Process:
     return Process(
-        name=name,
-        command=(PYTHON, "-m", module, "--port", str(port), "--book", book),
+        name=process or name,
+        command=(PYTHON, "-m", f"config.demo.{name}_simulator", "--port", str(port), *arguments),
         env=desk.env,
         doing=f"starting the {name} simulator on port {port}",
         ready=listens(ports.HOST, port),
@@ -70,7 +85,7 @@ def _web(desk: Desk) -> Process:
             # Its control socket would lie in the home folder.
             "--no-control-socket",
         ),
-        env=desk.env,
+        env=desk.web_env,
         doing=f"starting the pages on {desk.web_url}",
         ready=answers(f"{desk.web_url}/livez"),
     )
@@ -107,7 +122,10 @@ def _beat(desk: Desk) -> Process:
 def _story(desk: Desk) -> Process:
     return Process(
         name="story",
-        command=(PYTHON, "manage.py", "demo"),
+        command=(
+            *(PYTHON, "manage.py", "demo", "--shop-orders", str(desk.shop_orders)),
+            *("--mail-control", desk.mail_url),
+        ),
         env={**desk.model_env, **desk.gateway_env},
         doing="telling the story",
         echo=Echo.PLAIN,
@@ -122,8 +140,16 @@ def _welcome(desk: Desk) -> str:
             f"  Customer pages    {desk.web_url}/support/",
             f"  Review console    {desk.web_url}/admin/review/",
             f"  API               {desk.web_url}/api/docs/",
+            f"  Invariants        {desk.web_url}/admin/review/scoreboard/   (the operator's)",
+            f"  Metrics           {desk.web_url}/metrics",
             f"  Provider's book   {desk.gateway_url}/_sim/refunds",
+            f"  Provider's events {desk.gateway_url}/_sim/webhooks",
+            f"  Shop's orders     {desk.shop_url}/_sim/orders",
+            f"  Mailbox           {desk.mail_url}/_sim/messages",
             f"  Logs, mail        {desk.state.path}",
+            "",
+            "  Outcomes are looked up after seconds here, and a refund counts as absent after 5 s instead of 15",
+            "  minutes: the demo shortens the provider's windows (GATEWAY_CONTRACT_OVERRIDES).",
             "",
             f"  Sign in with the password {PASSWORD} as",
             "    ana@example.com                         a customer; ask about order 2841, 2843 or 2845",

@@ -75,11 +75,18 @@ class StateFolder:
 
     def secret_key(self) -> str:
         """Random, the same at every start, so that sign-ins survive a restart."""
-        file = self.path / "secret_key"
+        return self._kept("secret_key", lambda: secrets.token_urlsafe(48))
+
+    def webhook_secret(self) -> str:
+        """What the provider signs its events with; the same at every start, since it may repeat old ones."""
+        return self._kept("webhook_secret", lambda: f"whsec_{secrets.token_hex(24)}")
+
+    def _kept(self, name: str, make: Callable[[], str]) -> str:
+        file = self.path / name
         with contextlib.suppress(FileExistsError):
             descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "w") as new:
-                new.write(secrets.token_urlsafe(48))
+                new.write(make())
         return file.read_text()
 
     def forget(self, check: Callable[[], None]) -> None:

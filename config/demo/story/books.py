@@ -24,6 +24,10 @@ class ProviderBook:
         found: list[dict[str, Any]] = answer.json()["refunds"]
         return found
 
+    def count_refunds(self) -> int:
+        """Return how many refunds there are in the whole book."""
+        return len(self._client.get("/_sim/refunds").raise_for_status().json()["refunds"])
+
     def posts_for(self, charge: str) -> list[dict[str, Any]]:
         """Return every request for a refund of the charge that reached the provider, answered or not."""
         entries = self._client.get("/_sim/log").raise_for_status().json()["requests"]
@@ -37,6 +41,16 @@ class ProviderBook:
         """Make the next answer about a charge go wrong in one way."""
         fault = {"kind": kind, "charge": charge, "count": 1, **more}
         self._client.post("/_sim/faults", json=fault).raise_for_status()
+
+    def bend_events(self, charge: str, **how: Any) -> None:
+        """Make something happen to every event about a charge on its way to us."""
+        knob = {"charge": charge, "count": None, **how}
+        self._client.post("/_sim/webhooks/knobs", json=knob).raise_for_status()
+
+    def deliveries_about(self, refund: str) -> list[dict[str, Any]]:
+        """Return every delivery of an event whose object is this refund."""
+        found = self._client.get("/_sim/webhooks").raise_for_status().json()["deliveries"]
+        return [delivery for delivery in found if delivery["body"]["data"]["object"]["id"] == refund]
 
 
 @dataclass(frozen=True)
@@ -53,6 +67,14 @@ class OurRefund:
     attempts: int
     events: str
     ledger_entries: int
+    payment_reference: str
+    account: str
+    reason_code: str
+
+    @property
+    def command(self) -> tuple[int, str, str, str]:
+        """Return what was asked of the provider, but for which charge: amount, currency, account and reason."""
+        return self.amount_minor_units, self.currency, self.account, self.reason_code
 
 
 def our_refunds(workflow_id: str) -> list[OurRefund]:
@@ -60,6 +82,15 @@ def our_refunds(workflow_id: str) -> list[OurRefund]:
     with connection.cursor() as cursor:
         cursor.execute(_OURS, [workflow_id])
         return [OurRefund(*row) for row in cursor.fetchall()]
+
+
+def our_refund_of(charge: str) -> OurRefund | None:
+    """Return the one operation on a charge, None if there is not exactly one."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT workflow_id FROM refund_operations WHERE payment_reference = %s", [charge])
+        workflows = [row[0] for row in cursor.fetchall()]
+    found = [refund for workflow in workflows for refund in our_refunds(workflow)]
+    return found[0] if len(found) == 1 else None
 
 
 def unexplained_rows() -> int:
@@ -77,7 +108,8 @@ _OURS = """
               FROM refund_operation_events e WHERE e.operation_id = o.id),
            (SELECT count(*) FROM ledger_entries l
              WHERE l.kind = 'REFUND' AND l.payment_id = o.payment_id
-               AND l.processor_reference = o.processor_reference)
+               AND l.processor_reference = o.processor_reference),
+           o.payment_reference, o.account, o.reason_code
       FROM refund_operations o JOIN refund_workflows w ON w.id = o.workflow_id
      WHERE w.id = %s ORDER BY o.created_at
 """

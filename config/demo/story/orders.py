@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
+from config.demo.story.simulators import Shop
 from ledger.loading.loader import load_document
 from ledger.models import Customer, Order
 
@@ -27,20 +28,29 @@ class OrdersNotLoadedError(RuntimeError):
     """If you see this, the story's own orders did not pass the loader; the message lists why."""
 
 
-def fresh_orders(*, customer: Customer, now: datetime) -> dict[str, StoryOrder]:
-    """Load four new orders of the customer and return them by the part they play."""
+# What each part of the story is about: description, price, and how many of the two charges are captures.
+PARTS: Final = {
+    "automatic": ("Blue kettle", 4_999, 2),
+    "approved": ("Espresso machine", 14_900, 2),
+    "lost": ("Toaster", 3_450, 2),
+    "hold": ("Bread knife", 2_900, 1),
+    "never_arrived": ("Desk lamp", 4_200, 2),
+    "told_early": ("Wool blanket", 5_600, 2),
+    "shop_down": ("Tea tray", 3_800, 2),
+    "mail_down": ("Soup pot", 6_400, 2),
+    "hostile": ("Red kettle", 4_999, 2),  # as dear as the first, so that the two refunds can be compared
+}
+
+
+def fresh_orders(*, customer: Customer, shop: Shop, now: datetime) -> dict[str, StoryOrder]:
+    """Make new orders of the customer, in the shop and here, and return them by the part they play."""
     first = _free_number(customer)
     parts = {
-        "automatic": StoryOrder(str(first), "Blue kettle", 4_999, 2),
-        "approved": StoryOrder(str(first + 1), "Espresso machine", 14_900, 2),
-        "lost": StoryOrder(str(first + 2), "Toaster", 3_450, 2),
-        "hold": StoryOrder(str(first + 3), "Bread knife", 2_900, 1),
+        name: StoryOrder(str(number), *facts) for number, (name, facts) in enumerate(PARTS.items(), first)
     }
-    document = {
-        "taken_at": now.isoformat(),
-        "orders": [_order(order, customer, now) for order in parts.values()],
-    }
-    report = load_document(document, now=now)
+    orders = [_order(order, customer, now) for order in parts.values()]
+    shop.take(orders)
+    report = load_document({"taken_at": now.isoformat(), "orders": orders}, now=now)
     if report.problems:
         raise OrdersNotLoadedError("; ".join(str(problem) for problem in report.problems))
     return parts

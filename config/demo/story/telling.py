@@ -1,162 +1,99 @@
-"""The story: four requests of one customer, and after each the provider's book beside ours."""
+"""The story: nine requests of one customer, and after each the provider's book beside ours."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
-from config.demo.people import STAFF
-from config.demo.story.books import OurRefund, ProviderBook, our_refunds, unexplained_rows
-from config.demo.story.orders import StoryOrder, charges_of, fresh_orders
-from config.demo.story.visitors import CustomerVisitor, ReviewerVisitor, StoryError
-from ledger.clock import now_utc
-from ledger.models import Customer
-from ledger.money import format_minor_units
+from config.demo.story import everyday, other_trouble, provider_trouble
+from config.demo.story.books import OurRefund, our_refund_of, unexplained_rows
+from config.demo.story.orders import StoryOrder
+from config.demo.story.scene import Scene
+from config.demo.story.visitors import StoryError
 
-ENDED = {"COMPLETED", "MANUAL_REVIEW", "REJECTED", "NO_REFUND_DUE"}
+Part = Callable[[Scene, StoryOrder], None]
+NEVER_ARRIVED, SHOP_DOWN = "never_arrived", "shop_down"
+TITLES = {
+    "automatic": "A duplicate charge is found and refunded automatically",
+    "approved": "A larger one waits for a person, who approves it",
+    "lost": "The provider books a refund and its answer is lost",
+    "hold": "A charge and a hold are explained, not refunded",
+    NEVER_ARRIVED: "A request never arrives: absence is proven, and it goes out again under the same key",
+    "told_early": "The provider tells of a refund three times, first before its answer",
+    "mail_down": "The mail server is down: the refund stands, its receipt comes later",
+    SHOP_DOWN: "The shop's system is down: the request is saved, and finished when it is back",
+    "hostile": "The model turns hostile: the same money",
+}
 
 
 @dataclass
 class Story:
-    """Tells the story for one customer; ``say`` prints a line."""
+    """Tells the story with new ``orders``, by the part they play."""
 
-    customer: Customer
-    say: Callable[[str], None]
+    scene: Scene
+    orders: dict[str, StoryOrder]
     broken: list[str] = field(default_factory=list)
+    _begun: dict[str, str] = field(default_factory=dict)
 
     def tell(self) -> bool:
         """Tell every part, whatever the others did, and return whether all of it held."""
-        self.provider = ProviderBook()
-        orders = fresh_orders(customer=self.customer, now=now_utc())
-        self.provider.seed(charges_of(orders, self.customer))
-        self.visitor = CustomerVisitor(self.customer)
-        parts = (
-            ("1. A duplicate charge is found and refunded automatically", self._automatic, "automatic"),
-            ("2. A larger one waits for a person, who approves it", self._approved, "approved"),
-            ("3. The provider books a refund and its answer is lost", self._lost, "lost"),
-            ("4. A charge and a hold are explained, not refunded", self._hold, "hold"),
-        )
-        for title, part, name in parts:
-            self.say(f"\n{title}")
-            self._try(partial(part, orders[name]))
-        self.say("\n5. Every state is explained by its events")
-        self._try(self._explained)
+        self.scene.model.calm()  # a telling that was interrupted may have left it hostile
+        self.scene.say("\nTwo requests that take a while begin; parts 5 and 8 tell how they end")
+        self._begin(NEVER_ARRIVED, provider_trouble.send_into_the_void)
+        self._begin(SHOP_DOWN, other_trouble.ask_without_the_shop)
+        parts: dict[str, Part] = {
+            "automatic": everyday.automatic,
+            "approved": everyday.approved,
+            "lost": everyday.lost,
+            "hold": everyday.hold,
+            NEVER_ARRIVED: self._end_of(NEVER_ARRIVED, provider_trouble.never_arrived),
+            "told_early": provider_trouble.told_early,
+            "mail_down": other_trouble.mail_down,
+            SHOP_DOWN: self._end_of(SHOP_DOWN, other_trouble.shop_was_down),
+            "hostile": self._hostile,  # last: until then nobody else may meet that model
+        }
+        for number, (name, part) in enumerate(parts.items(), 1):
+            self.scene.say(f"\n{number}. {TITLES[name]}")
+            self._try(f"part {number}", partial(part, self.scene, self.orders[name]))
+        self.scene.say(f"\n{len(parts) + 1}. Every state is explained by its events")
+        self._try(f"part {len(parts) + 1}", self._explained)
         self._sum_up()
         return not self.broken
 
-    def _try(self, part: Callable[[], None]) -> None:
+    def _begin(self, name: str, first: Callable[[Scene, StoryOrder], str]) -> None:
+        def begin() -> None:
+            self._begun[name] = first(self.scene, self.orders[name])
+
+        self._try(f"order #{self.orders[name].number}", begin)
+
+    def _end_of(self, name: str, last: Callable[[Scene, StoryOrder, str], None]) -> Part:
+        def end(scene: Scene, order: StoryOrder) -> None:
+            if name not in self._begun:
+                raise StoryError(f"order #{order.number} did not get as far as this")
+            last(scene, order, self._begun[name])
+
+        return end
+
+    def _hostile(self, scene: Scene, order: StoryOrder) -> None:
+        honest: OurRefund | None = our_refund_of(self.orders["automatic"].later_charge)
+        other_trouble.hostile_model(scene, order, honest)
+
+    def _try(self, label: str, part: Callable[[], None]) -> None:
         try:
             part()
         except StoryError as error:
-            self.broken.append(str(error))
-            self.say(f"   ✗ {error}")
-
-    def _automatic(self, order: StoryOrder) -> None:
-        seen = self._ask(
-            order, f"I was charged twice for order #{order.number}. Please refund the duplicate."
-        )
-        seen = self.visitor.wait_for(seen["workflow_id"], ENDED)
-        self._expect_refunded(order, seen["workflow_id"], through="CREATED > SUBMITTED > COMPLETED")
-
-    def _approved(self, order: StoryOrder) -> None:
-        seen = self._ask(order, f"Order #{order.number} was taken from my card twice.")
-        waiting = self.visitor.wait_for(seen["workflow_id"], {"REQUIRES_HUMAN_APPROVAL"} | ENDED)
-        self._told(waiting)
-        if waiting["state"] != "REQUIRES_HUMAN_APPROVAL":
-            raise StoryError(f"a refund above the limit went to {waiting['state']} without a person")
-        if self.provider.posts_for(order.later_charge):
-            raise StoryError("something was sent before anybody approved it")
-        reviewer = STAFF[0].email(self.customer.merchant.code)
-        ReviewerVisitor(reviewer).approve(waiting["ticket"])
-        self.say(f"   {reviewer} compared both charges and approved ticket #{waiting['ticket']}")
-        self.visitor.wait_for(seen["workflow_id"], ENDED)
-        self._expect_refunded(order, seen["workflow_id"], through="CREATED > SUBMITTED > COMPLETED")
-
-    def _lost(self, order: StoryOrder) -> None:
-        self.provider.arm("drop_after", order.later_charge)
-        self.provider.arm(
-            "delay", order.later_charge, on="list", seconds=2
-        )  # time to look while it is unknown
-        seen = self._ask(order, f"Two charges for #{order.number}, please check.")
-        self._look_while_unknown(seen["workflow_id"])
-        self.visitor.wait_for(seen["workflow_id"], ENDED, seconds=90)
-        self._expect_refunded(
-            order, seen["workflow_id"], through="CREATED > SUBMITTED > STATUS_UNKNOWN > COMPLETED"
-        )
-
-    def _look_while_unknown(self, workflow_id: str) -> None:
-        """Print what the customer reads before the refund is looked up, and see that it claims nothing."""
-        seen = self.visitor.wait_for_operation(workflow_id, {"STATUS_UNKNOWN", "COMPLETED", "REJECTED"})
-        if seen["operation"]["state"] != "STATUS_UNKNOWN":
-            return
-        self._told(seen)
-        said = f"{seen['status']['heading']} {seen['status']['body']}".lower()
-        if any(word in said for word in ("was processed", "failed", "sent again")):
-            raise StoryError("the customer was told more than the rows prove while the outcome was unknown")
-
-    def _hold(self, order: StoryOrder) -> None:
-        seen = self._ask(order, f"My statement shows #{order.number} twice!")
-        seen = self.visitor.wait_for(seen["workflow_id"], ENDED)
-        self._told(seen)
-        if (seen["state"], seen["reason_code"]) != ("NO_REFUND_DUE", "AUTHORISATION_HOLD"):
-            raise StoryError(f"a hold ended {seen['state']} ({seen['reason_code']})")
-        if self.provider.refunds(order.later_charge) or our_refunds(seen["workflow_id"]):
-            raise StoryError("a hold was refunded")
-        self._held("provider's book: no refund · our book: no operation · the customer knows why")
+            self.broken.append(f"{label}: {error}")
+            self.scene.say(f"   ✗ {error}")
 
     def _explained(self) -> None:
         unexplained = unexplained_rows()
         if unexplained:
             raise StoryError(f"{unexplained} rows are in a state that no event explains")
-        self._held("every workflow and operation is in the state of its newest event")
-
-    def _ask(self, order: StoryOrder, message: str) -> dict[str, Any]:
-        price = format_minor_units(order.amount_minor_units, "USD")
-        self.say(f"   order #{order.number} ({order.description}, {price})")
-        self.say(f"   customer: “{message}”")
-        return self.visitor.ask(message=message, order_number=order.number)
-
-    def _expect_refunded(self, order: StoryOrder, workflow_id: str, *, through: str) -> None:
-        """Compare the two books: one refund there, one operation here, one POST, one key."""
-        seen = self.visitor.look(workflow_id)
-        self._told(seen)
-        booked, ours = self.provider.refunds(order.later_charge), our_refunds(workflow_id)
-        posts = self.provider.posts_for(order.later_charge)
-        self._print_books(booked, ours)
-        if len(ours) != 1:
-            raise StoryError(f"our book has {len(ours)} operations")
-        refund = ours[0]
-        keys = {post["idempotency_key"] for post in posts}
-        if len(booked) != 1:
-            raise StoryError(f"the provider's book has {len(booked)} refunds of {order.later_charge}")
-        if len(posts) != 1 or keys != {refund.idempotency_key}:
-            raise StoryError(f"{len(posts)} requests were sent under {len(keys)} keys; one of each was due")
-        if (booked[0]["id"], booked[0]["amount"]) != (refund.processor_reference, refund.amount_minor_units):
-            raise StoryError("the two books disagree about the refund")
-        if (refund.workflow_state, refund.events, refund.ledger_entries) != ("COMPLETED", through, 1):
-            raise StoryError(
-                f"our book tells another story: {refund.events}, {refund.ledger_entries} entries"
-            )
-        self._held("one refund there, one operation here, one request under one key; both books agree")
-
-    def _print_books(self, booked: list[dict[str, Any]], ours: list[OurRefund]) -> None:
-        there = [f"{r['id']} {r['amount']} {r['currency']} {r['status']}" for r in booked] or ["nothing"]
-        here = [f"{r.processor_reference} {r.amount_minor_units} {r.currency} {r.events}" for r in ours]
-        self.say(f"   provider's book: {'; '.join(there)}")
-        self.say(f"   our book:        {'; '.join(here) or 'nothing'}")
-
-    def _told(self, seen: dict[str, Any]) -> None:
-        status = seen["status"]
-        if isinstance(status, dict):
-            self.say(f"   customer is told: {status['heading']}")
-
-    def _held(self, text: str) -> None:
-        self.say(f"   ✓ {text}")
+        self.scene.held("every workflow and operation is in the state of its newest event")
 
     def _sum_up(self) -> None:
         if self.broken:
-            self.say(f"\n{len(self.broken)} of 5 parts did not hold:")
+            self.scene.say(f"\n{len(self.broken)} things did not hold:")
             for problem in self.broken:
-                self.say(f"   ✗ {problem}")
+                self.scene.say(f"   ✗ {problem}")
         else:
-            self.say("\nAll of it held.")
+            self.scene.say("\nAll of it held.")

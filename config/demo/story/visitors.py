@@ -12,15 +12,21 @@ from knox.models import AuthToken
 from config.demo.credentials import PASSWORD
 from ledger.models import Customer
 
+SHORT_PATIENCE = 8.0
+
 
 class StoryError(Exception):
     """If you see this, something that the story promises did not hold; the message says what."""
 
 
 class CustomerVisitor:
-    """A customer with an API token of their own."""
+    """A customer with an API token of their own.
 
-    def __init__(self, customer: Customer) -> None:
+    ``hurried``: once something got stuck, later waits are short: a planted fault was noticed then.
+    """
+
+    def __init__(self, customer: Customer, *, hurried: bool = False) -> None:
+        self._hurried, self._stuck = hurried, False
         _, token = AuthToken.objects.create(user=customer.user)
         headers = {"Authorization": f"Token {token}"}
         host = customer.merchant.host
@@ -55,16 +61,24 @@ class CustomerVisitor:
         """The same for the state of the request's operation."""
         return self._wait(workflow_id, lambda seen: (seen["operation"] or {}).get("state"), states, seconds)
 
+    def wait_until_told(self, workflow_id: str, keys: set[str], *, seconds: float = 45) -> dict[str, Any]:
+        """The same for what the customer is told, by the key of the statement."""
+        return self._wait(workflow_id, lambda seen: (seen["status"] or {}).get("key"), keys, seconds)
+
     def _wait(
         self, workflow_id: str, state_of: Callable[[Any], str | None], states: set[str], seconds: float
     ) -> dict[str, Any]:
+        if self._hurried and self._stuck:
+            seconds = min(seconds, SHORT_PATIENCE)
         deadline = time.monotonic() + seconds
         while True:
             seen = self.look(workflow_id)
             if state_of(seen) in states:
                 return seen
             if time.monotonic() > deadline:
-                raise StoryError(f"still {state_of(seen)} after {seconds:.0f} s, not {' or '.join(states)}")
+                self._stuck = True
+                wanted = " or ".join(sorted(states))
+                raise StoryError(f"still {state_of(seen)} after {seconds:.0f} s, not {wanted}")
             time.sleep(0.2)
 
 
@@ -79,7 +93,7 @@ class ReviewerVisitor:
 
     def approve(self, ticket: int) -> None:
         """Open the case, follow its own link to the confirm page, and approve what it shows."""
-        page = self._client.get(f"/admin/review/{ticket}/").raise_for_status().text
+        page = self._client.get(_case(ticket)).raise_for_status().text
         link = re.search(rf'href="(/admin/review/{ticket}/approve/\?[^"]*)"', page)
         if link is None:
             raise StoryError(f"the case #{ticket} offers no approval")
@@ -88,19 +102,32 @@ class ReviewerVisitor:
         seen = re.search(r'name="fingerprint" value="([0-9a-f]{64})"', confirm)
         if seen is None:
             raise StoryError("the confirm page shows no fingerprint")
-        answer = self._post(
-            path, {"fingerprint": seen.group(1), "reason_code": "DUPLICATE_CONFIRMED", "note": ""}
-        )
-        if answer.status_code != httpx2.codes.OK:
-            raise StoryError(f"approving #{ticket} answered {answer.status_code}")
+        form = {"fingerprint": seen.group(1), "reason_code": "DUPLICATE_CONFIRMED", "note": ""}
+        self._expect_done(self._post(path, form), f"approving #{ticket}")
 
-    def _post(self, path: str, form: dict[str, str]) -> httpx2.Response:
-        page = self._client.get(path).raise_for_status().text
+    def rebuild(self, ticket: int) -> None:
+        """Claim the case, and build its command again from the records alone."""
+        case = _case(ticket)
+        self._expect_done(self._post(f"{case}claim/", {}, form_on=case), f"claiming #{ticket}")
+        form = {"reason_code": "PROPOSAL_UNUSABLE", "note": ""}
+        self._expect_done(self._post(f"{case}rebuild/", form), f"rebuilding #{ticket}")
+
+    def _expect_done(self, answer: httpx2.Response, what: str) -> None:
+        if answer.status_code != httpx2.codes.OK:
+            raise StoryError(f"{what} answered {answer.status_code}")
+
+    def _post(self, path: str, form: dict[str, str], *, form_on: str = "") -> httpx2.Response:
+        """Send the form that stands on the page ``form_on``, or at ``path`` itself."""
+        page = self._client.get(form_on or path).raise_for_status().text
         token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
         if token is None:
-            raise StoryError(f"{path} has no form")
+            raise StoryError(f"{form_on or path} has no form")
         return self._client.post(
             path,
             data={**form, "csrfmiddlewaretoken": token.group(1)},
             headers={"Referer": f"{settings.PUBLIC_URL}{path}"},
         )
+
+
+def _case(ticket: int) -> str:
+    return f"/admin/review/{ticket}/"

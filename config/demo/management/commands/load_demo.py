@@ -1,5 +1,7 @@
 """``manage.py load_demo``: load the demo's ledger, people and policies, and the provider's charges."""
 
+from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -7,20 +9,26 @@ from django.core.management.base import BaseCommand, CommandError
 from config.demo.demo_data import build_demo_ledger, gateway_charges
 from config.demo.people import set_up_people
 from config.demo.story.books import ProviderBook
+from config.demo.story.simulators import Shop
 from ledger.clock import now_utc
 from ledger.loading.loader import load_document
-from ledger.models import Merchant, Payment
+from ledger.models import Merchant
 
 
 class Command(BaseCommand):
     help = "Load the demo's merchants, customers, orders, staff and policies; what is there already stays."
 
-    def handle(self, *_args: Any, **_options: Any) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Name the file that keeps what the shop got beside its own orders."""
+        parser.add_argument("--shop-orders", type=Path, required=True)
+
+    def handle(self, *_args: Any, **options: Any) -> None:
         now = now_utc()
+        remembered = Shop(options["shop_orders"]).remember()
         if Merchant.objects.exists():
-            # The shop's system still says the same: that it was asked again is what keeps the facts fresh.
-            confirmed = Payment.objects.update(refreshed_at=now)
-            self.stdout.write(f"kept the data of the last start; {confirmed} payments confirmed")
+            self.stdout.write(
+                f"kept the data of the last start; the shop has {remembered} orders of it again"
+            )
         else:
             self._load(now)
         set_up_people(merchants=list(Merchant.objects.all()), now=now)

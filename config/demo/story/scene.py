@@ -1,0 +1,116 @@
+"""What every part of the story works with: the people, the simulators, both books, and a way to say what happens."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from config.demo.story.books import OurRefund, ProviderBook, our_refunds
+from config.demo.story.orders import StoryOrder
+from config.demo.story.simulators import MailServer, Model, Shop
+from config.demo.story.visitors import CustomerVisitor, StoryError
+from ledger.models import Customer
+from ledger.money import format_minor_units
+
+ENDED: Final = {"COMPLETED", "MANUAL_REVIEW", "REJECTED", "NO_REFUND_DUE"}
+AT_ONCE: Final = "CREATED > SUBMITTED > COMPLETED"
+_TOO_MUCH: Final = ("was processed", "has been confirmed", "failed", "sent again")
+
+
+@dataclass
+class Scene:
+    """The stage that all parts share; ``say`` prints a line."""
+
+    customer: Customer
+    say: Callable[[str], None]
+    provider: ProviderBook
+    shop: Shop
+    model: Model
+    mail: MailServer
+    visitor: CustomerVisitor
+
+    def ask(self, order: StoryOrder, message: str) -> str:
+        """Let the customer ask about an order, and return the id of the request."""
+        price = format_minor_units(order.amount_minor_units, "USD")
+        self.say(f"   order #{order.number} ({order.description}, {price})")
+        self.say(f"   customer: “{message}”")
+        opened = self.visitor.ask(message=message, order_number=order.number)
+        return str(opened["workflow_id"])
+
+    def told(self, seen: dict[str, Any]) -> None:
+        """Print what the customer reads now."""
+        status = seen["status"]
+        if isinstance(status, dict):
+            self.say(f"   customer is told: {status['heading']}")
+
+    def held(self, text: str) -> None:
+        """Print what was compared and found right."""
+        self.say(f"   ✓ {text}")
+
+    def look_while_unknown(self, workflow_id: str) -> None:
+        """Print what the customer reads before the refund is looked up, and see that it claims nothing."""
+        seen = self.visitor.wait_for_operation(
+            workflow_id, {"STATUS_UNKNOWN", "CONFIRMED_ABSENT", "COMPLETED", "REJECTED"}
+        )
+        if seen["operation"]["state"] == "STATUS_UNKNOWN":
+            self.told(seen)
+            self.expect_no_claim(seen)
+
+    def expect_no_claim(self, seen: dict[str, Any]) -> None:
+        """Raise ``StoryError`` if the customer is told of an outcome."""
+        said = f"{seen['status']['heading']} {seen['status']['body']}".lower()
+        if any(words in said for words in _TOO_MUCH):
+            raise StoryError(f"the customer was told more than the rows prove: {seen['status']['heading']}")
+
+    def expect_nothing_sent(self, order: StoryOrder) -> None:
+        """Raise ``StoryError`` if anything about the order reached the provider."""
+        if self.provider.posts_for(order.later_charge):
+            raise StoryError("something was sent to the provider already")
+
+    def expect_refunded(
+        self, order: StoryOrder, workflow_id: str, *, through: str = AT_ONCE, requests: int = 1
+    ) -> OurRefund:
+        """Compare the two books: one refund there, one operation here, so many requests, one key."""
+        self.told(self.visitor.look(workflow_id))
+        booked, ours = self.provider.refunds(order.later_charge), our_refunds(workflow_id)
+        posts = self.provider.posts_for(order.later_charge)
+        self._print_books(booked, ours)
+        refund = _agreed(order, booked, ours, posts, requests)
+        found = (refund.workflow_state, refund.events, refund.attempts, refund.ledger_entries)
+        if found != ("COMPLETED", through, requests, 1):
+            raise StoryError(
+                f"order #{order.number}: our book tells another story: {refund.events} "
+                f"(attempts: {refund.attempts}, entries: {refund.ledger_entries}), not {through}"
+            )
+        sent = "one request" if requests == 1 else f"{requests} requests"
+        self.held(f"one refund there, one operation here, {sent} under one key; both books agree")
+        return refund
+
+    def _print_books(self, booked: list[dict[str, Any]], ours: list[OurRefund]) -> None:
+        there = [f"{r['id']} {r['amount']} {r['currency']} {r['status']}" for r in booked] or ["nothing"]
+        here = [f"{r.processor_reference} {r.amount_minor_units} {r.currency} {r.events}" for r in ours]
+        self.say(f"   provider's book: {'; '.join(there)}")
+        self.say(f"   our book:        {'; '.join(here) or 'nothing'}")
+
+
+def _agreed(
+    order: StoryOrder,
+    booked: list[dict[str, Any]],
+    ours: list[OurRefund],
+    posts: list[dict[str, Any]],
+    requests: int,
+) -> OurRefund:
+    """Return our one operation; raise ``StoryError`` unless the provider has that one refund, asked under one key."""
+    if len(ours) != 1:
+        raise StoryError(f"order #{order.number}: our book has {len(ours)} operations")
+    refund = ours[0]
+    keys = {post["idempotency_key"] for post in posts}
+    if len(booked) != 1:
+        raise StoryError(f"the provider's book has {len(booked)} refunds of {order.later_charge}")
+    if len(posts) != requests or keys != {refund.idempotency_key}:
+        raise StoryError(
+            f"order #{order.number}: requests sent: {len(posts)}, keys: {len(keys)}; "
+            f"due: {requests} under the operation's own key"
+        )
+    if (booked[0]["id"], booked[0]["amount"]) != (refund.processor_reference, refund.amount_minor_units):
+        raise StoryError(f"order #{order.number}: the two books disagree about the refund")
+    return refund
