@@ -64,25 +64,10 @@ def logging_config(log_format: str) -> dict[str, Any]:
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
-    renderer: Processor = (
-        structlog.processors.JSONRenderer()
-        if log_format == "json"
-        else structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
-    )
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {
-            "line": {
-                "()": structlog.stdlib.ProcessorFormatter,
-                "processors": [
-                    structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                    structlog.processors.ExceptionRenderer(format_exception),
-                    renderer,
-                ],
-                "foreign_pre_chain": [name_mistake, *_SHARED],
-            },
-        },
+        "formatters": {"line": _line(log_format)},
         "filters": {
             "route_for_path": {"()": "config.request_log.RouteForPath"},
             "one_line": {"()": "config.request_log.OneLine"},
@@ -99,4 +84,21 @@ def logging_config(log_format: str) -> dict[str, Any]:
             "stripe": {"level": "WARNING"},
             "openai": {"level": "WARNING"},
         },
+    }
+
+
+def _line(log_format: str) -> dict[str, Any]:
+    renderer: Processor = (
+        structlog.processors.JSONRenderer()
+        if log_format == "json"
+        else structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+    )
+    return {
+        "()": structlog.stdlib.ProcessorFormatter,
+        "processors": [
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.ExceptionRenderer(format_exception),
+            renderer,
+        ],
+        "foreign_pre_chain": [name_mistake, *_SHARED],
     }

@@ -75,6 +75,13 @@ def _not_made(key: str, heading: str, body: str, proof: Callable[[StatedFacts], 
     )
 
 
+# A look-up found a refund of the charge that this desk did not make, and none of ours.
+_ALREADY_REFUNDED: Final = _not_made(
+    "REFUND_ALREADY_MADE_ELSEWHERE",
+    "The charge for {order} was already refunded.",
+    "Our payment processor shows a refund of it that did not go out under this request, so no second one was made.",
+    lambda facts: facts.state_reason == "REFUNDED_ELSEWHERE",
+)
 # A processor that was never asked refused nothing, and that it refused says nothing about other refunds.
 _NOT_MADE: Final = (
     *_not_made(
@@ -208,6 +215,7 @@ REFUND_ENTRIES: Final = (
         next="We'll update you when it is confirmed.",
         requires=_leads_alone("CONFIRMED_ABSENT", "EXECUTING"),
     ),
+    *_ALREADY_REFUNDED,
     *_NOT_MADE,
     Entry(
         key="REFUND_DID_NOT_GO_THROUGH",

@@ -11,6 +11,7 @@ import structlog
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from ledger.one_statement import insertion, run, update
 from notifications.channels.port import Delivery, DeliveryOutcome
 from notifications.facts import StatedFacts
 from notifications.models import Notification, NotificationAttempt
@@ -81,8 +82,8 @@ def record_attempt(
     """
     with transaction.atomic():
         row = Notification.objects.select_for_update(no_key=True).get(pk=notification_id)
-        attempt = _append(row, channel, message_id, delivery, now)
-        _schedule(row, attempt, now, jitter)
+        attempt = _attempt(row, channel, message_id, delivery, now)
+        _record(row, attempt, now, jitter)
         return attempt
 
 
@@ -97,18 +98,18 @@ def _due(now: datetime) -> QuerySet[Notification]:
 
 def _claim(row: Notification, now: datetime) -> bool:
     if row.claimed_until is not None:
-        attempt = _append(row, "", "", _NOT_RECORDED, now)
-        _schedule(row, attempt, now, full_jitter)
+        attempt = _attempt(row, "", "", _NOT_RECORDED, now)
+        _record(row, attempt, now, full_jitter)
         return False
     row.claimed_until = now + CLAIM_FOR
     row.save(update_fields=["claimed_until"])
     return True
 
 
-def _append(
+def _attempt(
     row: Notification, channel: str, message_id: str, delivery: Delivery, now: datetime
 ) -> NotificationAttempt:
-    return NotificationAttempt.objects.create(
+    return NotificationAttempt(
         notification=row,
         number=row.attempts.count() + 1,
         channel=channel,
@@ -117,6 +118,14 @@ def _append(
         message_id=message_id,
         at=now,
     )
+
+
+def _record(row: Notification, attempt: NotificationAttempt, now: datetime, jitter: Jitter) -> None:
+    """Write the attempt and what follows for its locked message, as one statement."""
+    _schedule(row, attempt, now, jitter)
+    scheduled = update(row, ["claimed_until", "next_attempt_at", "delivered_at", "failed_at"])
+    attempt.pk, _ = run(insertion(attempt), scheduled)
+    transaction.on_commit(lambda: _log(row, attempt))
 
 
 def _schedule(row: Notification, attempt: NotificationAttempt, now: datetime, jitter: Jitter) -> None:
@@ -131,8 +140,6 @@ def _schedule(row: Notification, attempt: NotificationAttempt, now: datetime, ji
         row.failed_at = now if due is None else None
     if row.delivered_at is not None:
         row.next_attempt_at = None
-    row.save(update_fields=["claimed_until", "next_attempt_at", "delivered_at", "failed_at"])
-    transaction.on_commit(lambda: _log(row, attempt))
 
 
 def _log(row: Notification, attempt: NotificationAttempt) -> None:

@@ -37,6 +37,10 @@ _PENDING: Final = frozenset({_O.PROVIDER_PENDING})
 _WEAKER_THAN: Final = {_O.COMPLETED: _PENDING, _O.FAILED: _PENDING}  # pending after the end tells nothing new
 
 
+# An object of ours, or no answer at all, means the same whatever came before.
+JUDGED_BY_EARLIER_ANSWERS = frozenset({AnswerClass.NOT_EXECUTED, AnswerClass.REFUSED})
+
+
 def state_after_answer(
     state: OperationState,
     answer: AnswerClass,

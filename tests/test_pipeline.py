@@ -97,7 +97,7 @@ def test_every_nudge_may_come_again_at_every_point(desk, order):
         "advance_workflow",
         "submit_operation",
         "reconcile_operation",
-        "retry_notifications",
+        "deliver_notifications",
     }
     assert_refunded_once(desk, workflow_id, ["CREATED", "SUBMITTED", "STATUS_UNKNOWN", "COMPLETED"])
 

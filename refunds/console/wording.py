@@ -12,6 +12,7 @@ WHY_A_PERSON: Final = {
     "APPROVAL_THRESHOLD": "The amount is above what the policy lets run automatically.",
     "PERSON_REQUIRED": "An earlier approval of this request was voided or the case was reviewed, "
     "so a person must decide.",
+    "CUSTOMER_ASKED_PERSON": "The customer asked for a person.",
     "STAFF_REQUESTED": "A member of staff asked for this refund, so others must decide.",
     "COMMAND_REBUILT": "A member of staff rebuilt the command from facts, so others must decide.",
     "SOURCE_UNREADABLE": "The payment records could not be read, so nothing could be decided.",

@@ -1,8 +1,10 @@
 """Writes what the provider says about refunds into the ledger, so that each is counted once."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Final
+
+from django.db.models import Q
 
 from ledger.models import LedgerEntry, Payment
 from ledger.outbox import append_audit_event
@@ -39,7 +41,8 @@ def book_refund(operation: RefundOperation, *, why: Why, now: datetime) -> None:
         "account": operation.account,
         "processor_reference": operation.processor_reference,
     }
-    entry = LedgerEntry.objects.filter(**mine).first()
+    known = list(LedgerEntry.objects.filter(Q(**mine) | _unnamed_of(operation.payment_id)).order_by("pk"))
+    entry = next((row for row in known if _is_called(row, mine)), None)
     if entry is None:
         LedgerEntry.objects.create(
             **mine,
@@ -50,9 +53,7 @@ def book_refund(operation: RefundOperation, *, why: Why, now: datetime) -> None:
             currency=operation.currency,
             occurred_at=now,
         )
-        _name_unnamed(
-            operation.payment_id, amount_minor_units=operation.amount_minor_units, by=operation.pk, now=now
-        )
+        _name_one_of(known, amount_minor_units=operation.amount_minor_units, by=operation.pk, now=now)
     elif _is_about(entry, operation):
         if entry.status != EntryStatus.SUCCEEDED:
             entry.status = EntryStatus.SUCCEEDED
@@ -115,8 +116,8 @@ def _adopt(payment: Payment, refund: RefundFact, now: datetime) -> None:
         entry.save(update_fields=["status"])
     if created:
         if status is EntryStatus.SUCCEEDED:
-            _name_unnamed(
-                payment.pk,
+            _name_one_of(
+                list(LedgerEntry.objects.filter(_unnamed_of(payment.pk))),
                 amount_minor_units=refund.amount_minor_units,
                 by=refund.processor_reference,
                 now=now,
@@ -144,16 +145,22 @@ def _is_about(entry: LedgerEntry, operation: RefundOperation) -> bool:
     )
 
 
-def _name_unnamed(payment_id: int, *, amount_minor_units: int, by: str, now: datetime) -> None:
-    """Take one named refund out of what a payments export counted without naming it; the rest stays counted."""
-    unnamed = list(
-        LedgerEntry.objects.filter(
-            payment_id=payment_id,
-            kind=EntryKind.REFUND,
-            status=EntryStatus.SUCCEEDED,
-            processor_reference__contains=UNNAMED_REFUND,
-        ).select_related("payment")
+def _is_called(entry: LedgerEntry, mine: Mapping[str, object]) -> bool:
+    return all(getattr(entry, column) == value for column, value in mine.items())
+
+
+def _unnamed_of(payment_id: int) -> Q:
+    """Select what a payments export counted as refunded without naming it."""
+    return Q(
+        payment_id=payment_id,
+        kind=EntryKind.REFUND,
+        status=EntryStatus.SUCCEEDED,
+        processor_reference__contains=UNNAMED_REFUND,
     )
+
+
+def _name_one_of(unnamed: list[LedgerEntry], *, amount_minor_units: int, by: str, now: datetime) -> None:
+    """Take one named refund out of what was counted without a name; the rest stays counted."""
     if not unnamed:
         return
     payment = unnamed[0].payment

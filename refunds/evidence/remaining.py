@@ -4,18 +4,21 @@ captured = refunded + pending + reserved + disputed + remaining. Reserved includ
 is unknown, in review or confirmed absent; an operation whose refund stands in the ledger counts only through it.
 """
 
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from django.db.models import BigIntegerField, Exists, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
 from ledger.models import LedgerEntry, Payment
-from ledger.snapshot import EntryKind, EntryStatus
+from ledger.snapshot import EntryKind, EntryStatus, EntryView
 from refunds.models import RefundOperation
 from refunds.states import ABANDONED_OPERATION_STATES
 
-_RETURNED = Q(kind__in=[EntryKind.REFUND, EntryKind.REVERSAL])
-_AT_THE_BANK = Q(kind=EntryKind.DISPUTE, status__in=[EntryStatus.OPEN, EntryStatus.LOST])
+_RETURNING = (EntryKind.REFUND, EntryKind.REVERSAL)
+_BANK_HOLDS = (EntryStatus.OPEN, EntryStatus.LOST)
+_RETURNED = Q(kind__in=_RETURNING)
+_AT_THE_BANK = Q(kind=EntryKind.DISPUTE, status__in=_BANK_HOLDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,28 @@ def conservation_of(payment_id: int, *, leaving_out_operation: str | None = None
         .get()
     )
     return Conservation(**sums)
+
+
+def conservation_in(entries: Iterable[EntryView], operations: Iterable[RefundOperation]) -> Conservation:
+    """Return the same sums from rows in memory: all entries of one payment, and the operations that count on it."""
+    rows = list(entries)
+    in_the_ledger = {(row.processor_reference, row.amount_minor_units) for row in rows}
+    return Conservation(
+        captured=_total(rows, (EntryKind.CAPTURE,), (EntryStatus.SUCCEEDED,)),
+        refunded=_total(rows, _RETURNING, (EntryStatus.SUCCEEDED,)),
+        pending=_total(rows, _RETURNING, (EntryStatus.PENDING,)),
+        disputed=_total(rows, (EntryKind.DISPUTE,), _BANK_HOLDS),
+        reserved=sum(
+            row.amount_minor_units
+            for row in operations
+            if row.state not in ABANDONED_OPERATION_STATES
+            and (row.processor_reference, row.amount_minor_units) not in in_the_ledger
+        ),
+    )
+
+
+def _total(rows: list[EntryView], kinds: Container[EntryKind], statuses: Container[EntryStatus]) -> int:
+    return sum(row.amount_minor_units for row in rows if row.kind in kinds and row.status in statuses)
 
 
 def _entries(condition: Q) -> QuerySet[LedgerEntry]:

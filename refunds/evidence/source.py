@@ -1,9 +1,11 @@
 """Where this deployment reads its ledger from."""
 
+from datetime import datetime
 from functools import cache
 
 from django.conf import settings
 
+from ledger.snapshot import LedgerSnapshot
 from ledger.sources.http_json import HttpLedgerSource
 from ledger.sources.local_tables import LocalTables
 from ledger.sources.port import LedgerSource
@@ -12,6 +14,11 @@ from ledger.sources.port import LedgerSource
 def local_source() -> LedgerSource:
     """Return the source that may be read inside a transaction, since it makes no network call."""
     return LocalTables()
+
+
+def held_charges(*, order_id: int, now: datetime) -> LedgerSnapshot:
+    """Return an order with its money as this database holds it, whosever it is. Raises ``OrderMissingError``."""
+    return LocalTables().read_charges(order_id=order_id, now=now)
 
 
 def ledger_source() -> LedgerSource:

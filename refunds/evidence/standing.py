@@ -1,5 +1,6 @@
 """Whether what was approved is still true: asked under the payments' locks by the stages that act on it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -8,12 +9,10 @@ from approvals.models import ApprovalRequest
 from approvals.states import ApprovalState
 from ledger.duplicates import Finding, ReasonCode
 from ledger.snapshot import EntryKind, EntryStatus, LedgerSnapshot
-from ledger.sources.port import SourceUnavailable
+from ledger.sources.port import OrderMissingError
+from refunds.evidence.books import Books
 from refunds.evidence.finding import finding_for
-from refunds.evidence.instruction import order_id_of
 from refunds.evidence.policy import ApplicablePolicy
-from refunds.evidence.remaining import conservation_of
-from refunds.evidence.source import local_source
 from refunds.evidence.staff_finding import NOT_ENOUGH_REMAINING, returned_elsewhere, staff_finding
 from refunds.models import RefundWorkflow
 from refunds.states import Origin
@@ -38,9 +37,13 @@ def what_changed(
     expected: ApprovalState,
     target: ApprovedTarget,
     policy: ApplicablePolicy,
+    books: Callable[[], Books],
     now: datetime,
 ) -> str | None:
-    """Return the code of the first fact that no longer holds, or None while everything is as it was approved."""
+    """Return the code of the first fact that no longer holds, or None while everything is as it was approved.
+
+    ``books`` gives them as they are under the locks, and is only called if all else stands.
+    """
     if approval is None or approval.state != expected:
         return "APPROVAL_NOT_STANDING"
     if approval.request_fingerprint != target.request_fingerprint:
@@ -49,25 +52,18 @@ def what_changed(
         return "APPROVAL_EXPIRED"
     if not policy.in_force(now):
         return "POLICY_NOT_IN_FORCE"
-    return _ledger_changed(workflow, target, policy, now)
+    return _ledger_changed(workflow, target, policy, books(), now)
 
 
 def _ledger_changed(
-    workflow: RefundWorkflow, target: ApprovedTarget, policy: ApplicablePolicy, now: datetime
+    workflow: RefundWorkflow, target: ApprovedTarget, policy: ApplicablePolicy, books: Books, now: datetime
 ) -> str | None:
-    snapshot = local_source().read_order(
-        merchant_id=workflow.merchant_id,
-        customer_id=workflow.customer_id,
-        order_id=order_id_of(workflow),
-        now=now,
-    )
-    if isinstance(snapshot, SourceUnavailable):
-        return STALE
+    order = books.snapshot.order
+    if (order.merchant_id, order.customer_id) != (workflow.merchant_id, workflow.customer_id):
+        raise OrderMissingError(order.order_id)
     if workflow.origin == Origin.STAFF:
-        return _staff_refund_changed(workflow, snapshot, target, policy, now)
-    finding = finding_for(
-        snapshot=snapshot, policy=policy, now=now, leaving_out_operation=target.operation_id
-    )
+        return _staff_refund_changed(workflow, books.snapshot, target, policy, now)
+    finding = finding_for(books=books, policy=policy, now=now, leaving_out_operation=target.operation_id)
     proven = (
         finding.finding is Finding.VERIFIED_DUPLICATE_CHARGE
         and finding.refund_payment_id == target.payment_id
@@ -77,8 +73,8 @@ def _ledger_changed(
         return STALE
     if not proven:
         return f"FINDING_CHANGED:{finding.reason_code}"
-    remaining = conservation_of(target.payment_id, leaving_out_operation=target.operation_id).remaining
-    return NOT_ENOUGH_REMAINING if remaining < target.amount_minor_units else None
+    money = books.conservation_of(target.payment_id, leaving_out_operation=target.operation_id)
+    return NOT_ENOUGH_REMAINING if money.remaining < target.amount_minor_units else None
 
 
 def _staff_refund_changed(

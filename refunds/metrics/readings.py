@@ -20,6 +20,7 @@ from refunds.states import (
     UNRESOLVED_OPERATION_STATES,
     CheckVerdict,
     OperationState,
+    WebhookOutcome,
     WorkflowState,
 )
 
@@ -166,6 +167,30 @@ READINGS: Final = (
         label="conflict",
         values=("CONFLICT", "NONE"),
         window=QUARTER,
+    ),
+    _recent(
+        name="webhooks_recent",
+        meaning="Verified events of the provider that came in the last hour, by what became of them.",
+        rows="SELECT outcome, received_at FROM gateway_webhooks ORDER BY id DESC",
+        label="outcome",
+        values=WebhookOutcome,
+        window=HOUR,
+    ),
+    Reading(
+        """
+        SELECT count(*), extract(epoch FROM %s - min(received_at))
+        FROM gateway_webhooks WHERE next_attempt_at IS NOT NULL
+        """,
+        (_NOW,),
+        (
+            ("webhooks_waiting", "Stored events of the provider that are still to be applied."),
+            ("webhooks_waiting_oldest_seconds", "How old the oldest of them is."),
+        ),
+    ),
+    Reading(
+        "SELECT coalesce(max((summary ->> 'found')::bigint), 0) FROM heartbeats WHERE name = 'check_invariants'",
+        (),
+        (("invariants_violated", "What must always hold and did not when it was last asked."),),
     ),
     _recent(
         name="proposals_recent",

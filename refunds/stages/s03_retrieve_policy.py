@@ -8,6 +8,7 @@ Failure destination: none or several versions apply -> people decide, never a de
 from datetime import datetime
 
 from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import Q
 
 from ledger.models import Order
 from policies.selection import NoSinglePolicy, PolicyContext
@@ -20,12 +21,9 @@ def retrieve_policy(*, workflow: RefundWorkflow, at: datetime) -> ApplicablePoli
     """Return the policy in force at ``at`` for the workflow's order and problem."""
     if workflow.order_id is None:
         raise ValueError(f"{workflow.pk} has no order yet, so no policy applies to it")
-    methods_of_payments = ArrayAgg("payments__method_type", distinct=True, default=[])
-    order = (
-        Order.objects.select_related("merchant")
-        .annotate(methods=methods_of_payments)
-        .get(pk=workflow.order_id)
-    )
+    paid = Q(payments__isnull=False)
+    methods = ArrayAgg("payments__method_type", filter=paid, distinct=True, default=[])
+    order = Order.objects.select_related("merchant").annotate(methods=methods).get(pk=workflow.order_id)
     context = PolicyContext(
         merchant_id=order.merchant_id,
         region=order.merchant.region,

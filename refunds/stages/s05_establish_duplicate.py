@@ -12,6 +12,7 @@ from ledger.actors import Actor
 from ledger.duplicates import DuplicateFinding, Finding
 from ledger.snapshot import LedgerSnapshot
 from ledger.transitions import Why
+from refunds.evidence.books import with_operations
 from refunds.evidence.finding import finding_for
 from refunds.evidence.instruction import NoVerifiedTargetError
 from refunds.evidence.policy import ApplicablePolicy, PolicyUnusable
@@ -62,7 +63,7 @@ def _finding(
 ) -> DuplicateFinding | StaffFinding:
     workflow = evidence.workflow
     if workflow.origin != Origin.STAFF:
-        return finding_for(snapshot=snapshot, policy=policy, now=evidence.now)
+        return finding_for(books=with_operations(snapshot), policy=policy, now=evidence.now)
     payment_id, amount = _asked_for(workflow)
     return staff_finding(
         snapshot=snapshot,

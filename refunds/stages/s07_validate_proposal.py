@@ -7,12 +7,10 @@ approval cannot legitimise it: a command would be rebuilt from facts first.
 """
 
 from ledger.actors import Actor
-from ledger.models import Order
 from ledger.transitions import Why
-from refunds.evidence.instruction import order_id_of
+from refunds.evidence.books import Books
 from refunds.evidence.policy import ApplicablePolicy
-from refunds.evidence.remaining import conservation_of
-from refunds.models import Proposal, RefundOperation, RefundWorkflow, RuleResult
+from refunds.models import Proposal, RefundWorkflow, RuleResult
 from refunds.proposers.check_results import CheckResult, ValidationFacts
 from refunds.proposers.schema import (
     Malformed,
@@ -79,8 +77,9 @@ def _stored_proposal(workflow: RefundWorkflow) -> Proposal:
 def _facts(
     workflow: RefundWorkflow, proposal: Proposal, policy: ApplicablePolicy, evidence: Evidence
 ) -> ValidationFacts:
-    order = Order.objects.get(pk=order_id_of(workflow))
-    money = conservation_of(workflow.refund_payment_id) if workflow.refund_payment_id else None
+    books, target = evidence.books(), workflow.refund_payment_id
+    order = books.snapshot.order
+    money = books.conservation_of(target) if target else None
     return ValidationFacts(
         proposal=_parsed(proposal),
         allowed_actions=tuple(ProposedAction),
@@ -95,13 +94,13 @@ def _facts(
         command_amount_minor_units=workflow.amount_minor_units,
         command_currency=workflow.currency or None,
         captured_minor_units=money.captured if money else 0,
-        ledger_currency=_ledger_currency(workflow),
+        ledger_currency=books.capture_currency(target) if target else "",  # and not that of the command
         refundable_minor_units=money.remaining if money else 0,
         auto_limit_minor_units=policy.rules.auto_limit(workflow.currency),
         person_required=(
             workflow.person_required
             or _model_was_replaced(proposal, policy)
-            or _refund_failed_before(workflow)
+            or _refund_failed_before(workflow, books)
         ),
         allowed_references=(order.number, workflow.reference),
         partial_allowed=workflow.origin == Origin.STAFF,
@@ -124,17 +123,7 @@ def _model_was_replaced(proposal: Proposal, policy: ApplicablePolicy) -> bool:
     return proposal.proposer == "deterministic" and not policy.rules.automatic_without_model
 
 
-def _refund_failed_before(workflow: RefundWorkflow) -> bool:
+def _refund_failed_before(workflow: RefundWorkflow, books: Books) -> bool:
     """Money that the provider took back once is never sent again without a person."""
-    return RefundOperation.objects.filter(
-        payment_id__in=[workflow.refund_payment_id, workflow.kept_payment_id], state=OperationState.FAILED
-    ).exists()
-
-
-def _ledger_currency(workflow: RefundWorkflow) -> str:
-    """Return the currency of the capture that would be refunded, from the ledger and not from the command."""
-    payment = workflow.refund_payment
-    if payment is None:
-        return ""
-    capture = payment.entries.filter(kind="CAPTURE").order_by("pk").first()
-    return capture.currency if capture else ""
+    payments = (workflow.refund_payment_id, workflow.kept_payment_id)
+    return any(books.has_operation(pk, OperationState.FAILED) for pk in payments if pk is not None)

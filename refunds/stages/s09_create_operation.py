@@ -50,6 +50,7 @@ def create_operation(*, evidence: Evidence, policy: ApplicablePolicy) -> RefundO
             request_fingerprint=request_fingerprint(instruction),
         ),
         policy=policy,
+        books=evidence.books,
         now=evidence.now,
     )
     if problem == STALE or (problem is None and not is_on(GATEWAY_WRITES)):

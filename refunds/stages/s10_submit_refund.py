@@ -34,7 +34,13 @@ from refunds.gateways.registry import get_contract, response_window
 from refunds.models import GatewayAttempt, GatewayResponse, RefundOperation
 from refunds.stages.s12_commit_evidence import Evidence, evidence_transaction
 from refunds.states import OperationState
-from refunds.verdicts import MAX_EXECUTIONS, AttemptFacts, safe_until, state_after_answer
+from refunds.verdicts import (
+    JUDGED_BY_EARLIER_ANSWERS,
+    MAX_EXECUTIONS,
+    AttemptFacts,
+    safe_until,
+    state_after_answer,
+)
 
 STAGE = "SUBMIT_REFUND"
 WAIT = timedelta(seconds=30)
@@ -126,7 +132,9 @@ def begin_attempt(
         if absent and (over := _resending_is_over(evidence, attempts, contract)):
             _hand_over(evidence, operation, over)
             return NotBegun(over)
-        changed = _waits_for(operation) or _changed(evidence, operation, policy_of(operation.policy_id))
+        changed = _waits_for(evidence, operation) or _changed(
+            evidence, operation, policy_of(operation.policy_id)
+        )
         if changed in _WAITED_FOR:
             _wait(evidence, operation)
             return NotBegun(changed)
@@ -147,7 +155,8 @@ def record_answer(*, found: RefundOperation, attempt_id: str, answer: GatewayAns
             return
         evidence.policy_closes_on_rejection = policy.rules.closes_on_gateway_rejection
         _keep_response(attempt_id, answer, now)
-        earlier = _earlier_answers(found.pk, attempt_id)
+        matters = answer.answer_class in JUDGED_BY_EARLIER_ANSWERS
+        earlier = _earlier_answers(found.pk, attempt_id) if matters else []
         target = state_after_answer(
             OperationState(operation.state),
             answer.answer_class,
@@ -208,14 +217,6 @@ def _new_attempt(
     )
 
 
-def _another_is_submitted(operation: RefundOperation) -> bool:
-    return (
-        RefundOperation.objects.filter(payment_id=operation.payment_id, state=OperationState.SUBMITTED)
-        .exclude(pk=operation.pk)
-        .exists()
-    )
-
-
 def _changed(evidence: Evidence, operation: RefundOperation, policy: ApplicablePolicy) -> str | None:
     return what_changed(
         workflow=evidence.workflow,
@@ -228,15 +229,19 @@ def _changed(evidence: Evidence, operation: RefundOperation, policy: ApplicableP
             operation_id=operation.pk,
         ),
         policy=policy,
+        books=evidence.books,
         now=evidence.now,
     )
 
 
-def _waits_for(operation: RefundOperation) -> str | None:
+def _waits_for(evidence: Evidence, operation: RefundOperation) -> str | None:
     """Return what must end before anything is sent, or None; waiting is no transition."""
     if not is_on(GATEWAY_WRITES):
         return WRITES_OFF
-    return ANOTHER_SUBMITTED if _another_is_submitted(operation) else None
+    another = evidence.books().has_operation(
+        operation.payment_id, OperationState.SUBMITTED, other_than=operation.pk
+    )
+    return ANOTHER_SUBMITTED if another else None
 
 
 def _resending_is_over(

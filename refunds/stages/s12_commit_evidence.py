@@ -23,6 +23,7 @@ from ledger.snapshot import EntryStatus
 from ledger.transitions import TransitionRefusedError, Why, commit_transition, lock_row, record_refusal
 from notifications.services import queue_notification
 from refunds.evidence.booking import book_refund, unbook_refund
+from refunds.evidence.books import Books, read_books
 from refunds.evidence.review_due import review_due_at
 from refunds.facts import stated_facts
 from refunds.models import Proposal, RefundOperation, RefundWorkflow, RuleResult
@@ -66,6 +67,13 @@ class Evidence:
     proposal: Proposal | None = None
     rule_results: tuple[RuleResult, ...] | None = None
     approval: ApprovalRequest | None = None
+    _books: Books | None = field(default=None, repr=False)
+
+    def books(self) -> Books:
+        """Return the books of the order's payments, read once for all checks; the caller holds their locks."""
+        if self._books is None:
+            self._books = read_books(self.workflow, now=self.now)
+        return self._books
 
     def move_workflow(self, to: WorkflowState, why: Why, **changes: Any) -> None:
         """Move the workflow; open or close its case, free its slot, queue the message it owes."""

@@ -1,5 +1,7 @@
 """The admin's own pages: they show, and change nothing but hosts and memberships, for superusers alone."""
 
+import json
+
 import pytest
 from django.apps import apps
 from django.contrib import admin
@@ -13,10 +15,12 @@ from django.urls import reverse
 from approvals.models import ReviewCase
 from config.demo.people import set_up_people
 from ledger.admin import ReadOnlyAdmin
-from ledger.models import Customer, ErasableText, Heartbeat, Merchant, Order, StaffMembership
+from ledger.models import Customer, ErasableText, Heartbeat, Merchant, Order, StaffMembership, Switch
 from ledger.relay import relay_audit_events
 from notifications.models import Notification
-from refunds.models import RefundOperation, RefundWorkflow
+from refunds.evidence.webhooks import keep_event
+from refunds.gateways.stripe_events import read_event
+from refunds.models import GatewayWebhook, RefundOperation, RefundWorkflow
 from refunds.states import OperationState, WorkflowState
 from tests.console.conftest import superuser
 from tests.factories import (
@@ -29,6 +33,7 @@ from tests.factories import (
     operation_in_state,
     workflow_in_state,
 )
+from tests.webhooks.signed import event
 
 pytestmark = pytest.mark.django_db
 OURS = {"ledger", "approvals", "notifications", "policies", "refunds"}
@@ -70,6 +75,11 @@ def make_rows(times=1):
         workflow_in_state(WorkflowState.REQUIRES_HUMAN_APPROVAL)
         make_staff(merchant=operation.merchant)
         Heartbeat.record(f"job{Heartbeat.objects.count()}", now=NOW)
+        Switch.objects.create(
+            name=f"switch{Switch.objects.count()}", is_on=True, changed_by="user:1", changed_at=NOW
+        )
+        body = json.dumps(event(operation, id=f"evt_{GatewayWebhook.objects.count()}"))
+        keep_event(read_event(body.encode()), provider="stripe", body=body, now=NOW)
     relay_audit_events(now=NOW, limit=1000, sink=Sink())
 
 

@@ -44,6 +44,13 @@ def test_a_new_request_is_201_with_the_documented_shape(api, order):
     assert AuditOutbox.objects.count() == 1
 
 
+@pytest.mark.parametrize("members", [{"order_number": "2841"}, {}])
+def test_the_answer_to_a_new_request_is_what_reading_it_says(api, order, members):
+    opened = ask(api, **members)
+    assert opened.status_code == 201
+    assert api.get(opened.headers["Location"]).json() == opened.json()
+
+
 def test_a_second_request_for_the_order_is_200_with_the_open_one(api, order):
     first = ask(api, order_number="2841").json()
     second = ask(api, order_number="2841", message="Still waiting.")

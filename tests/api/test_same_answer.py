@@ -47,9 +47,9 @@ def test_a_foreign_workflow_and_an_unknown_one_get_the_same_answer(api, order, f
 
 
 def test_both_cases_ask_the_same_number_of_queries(api, order, foreign, django_assert_num_queries):
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(3):
         ask(api, order_number="0000")
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(3):
         ask(api, order_number="9000")
 
 

@@ -71,3 +71,4 @@ def test_a_token_ends_after_ninety_days(api):
     token.expiry = timezone.now() - timedelta(seconds=1)
     token.save()
     assert problem_of(api.get(URL)) == (401, "authentication_failed")
+    assert not AuthToken.objects.exists()

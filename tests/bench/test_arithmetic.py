@@ -44,6 +44,8 @@ def test_percentiles_are_of_the_sorted_values():
         (["BEGIN", 'INSERT INTO "a"', 'UPDATE "a"', "COMMIT"], 1),
         (["BEGIN", 'SELECT 1 FROM "a" FOR NO KEY UPDATE', "COMMIT"], 1),
         (["BEGIN", 'SELECT 1 FROM "a"', "COMMIT"], 0),
+        (["BEGIN", 'WITH "e" AS (INSERT INTO "a" VALUES (1)) SELECT 1', "COMMIT"], 1),
+        (["BEGIN", 'WITH "e" AS (SELECT 1) SELECT 1', "COMMIT"], 0),
         (['UPDATE "a"', 'SELECT 1 FROM "a"', 'INSERT INTO "a"'], 2),
     ],
 )

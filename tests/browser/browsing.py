@@ -40,17 +40,31 @@ class Visit:
         assert answer.status == status, f"{path} answered {answer.status}"
         return self.page
 
+    @property
+    def live(self):
+        """Say whether the page is one that keeps itself up to date, in a browser that lets it."""
+        return self.scripts and self.page.locator("#status[hx-get]").count() > 0
+
     def follow(self, heading, *, until):
-        """Wait until the rows say it, then until the page does: by itself where it updates itself, else by a reload."""
-        live = self.scripts and self.page.locator("[hx-get]").count() > 0
+        """Wait until the rows say it, then until the page does.
+
+        Where scripts run, nothing is ever loaded again: the page changes by itself, or says it already. Without
+        them the page's own link is followed.
+        """
+        shown = self.page.get_by_role("heading", level=1)
+        live, said = self.live, shown.inner_text()
         if live:
             self.page.evaluate("document.documentElement.dataset.same = 'yes'")
         wait_until(until, seconds=90, what=f"the rows for {heading!r}")
-        if not live:
-            self.page.reload()
-        expect(self.page.get_by_role("heading", level=1)).to_have_text(heading, timeout=PATIENCE_MS)
+        refresh = self.page.get_by_role("link", name="Refresh", exact=True)
+        if not self.scripts and refresh.count():
+            refresh.click()
+        expect(shown).to_have_text(heading, timeout=PATIENCE_MS)
         if live:
             expect(self.page.locator("html")).to_have_attribute("data-same", "yes")
+        if live and shown.inner_text() != said:
+            # What changed is also said to those who can't see it.
+            expect(self.page.locator("#announcement")).to_have_text(heading)
 
     def keep(self, folder):
         """Save what the browser shows and did."""

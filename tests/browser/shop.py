@@ -15,6 +15,7 @@ from tests.factories import (
     make_payment,
     make_policy,
     make_staff,
+    open_without_order,
     workflow_in_state,
 )
 
@@ -65,6 +66,15 @@ class Shop:
             **more,
         )
 
+    def without_order(self, customer):
+        """A request that waits for its customer to name an order."""
+        return open_without_order(customer=customer, now=self.now)
+
+
+def page_of(workflow, action=""):
+    """The address of a request's page, or of one of its forms."""
+    return f"/support/requests/{workflow.reference}/{action}"
+
 
 def request_of(order):
     return RefundWorkflow.objects.get(order=order)
@@ -72,6 +82,10 @@ def request_of(order):
 
 def has_state(order, state):
     return RefundWorkflow.objects.filter(order=order, state=state).exists()
+
+
+def now_in(workflow, state):
+    return RefundWorkflow.objects.filter(pk=workflow.pk, state=state).exists()
 
 
 def ticket_of(workflow):

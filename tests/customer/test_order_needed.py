@@ -31,7 +31,9 @@ def test_the_page_offers_own_orders_and_a_field(browser, waiting, order):
     assert "I don't know the number" not in text
     assert address(waiting, "order/") in Elements(page).buttons()
     assert "Order #" not in text
-    assert f'<a id="to-order" href="{address(waiting)}#name-order">Name the order</a>' in page.content.decode()
+    assert (
+        f'<a id="to-order" href="{address(waiting)}#name-order">Name the order</a>' in page.content.decode()
+    )
     assert "No order named" in text_of(browser.get("/support/requests/"))
 
 

@@ -9,13 +9,13 @@ from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from approvals.states import CaseKind
-from ledger.models import Heartbeat
+from ledger.models import ErasableText, Heartbeat
 from refunds.gateways.port import AnswerClass
 from refunds.metrics import collector
 from refunds.metrics.collector import DeskCollector
 from refunds.metrics.counters import NUDGES_LOST
 from refunds.metrics.readings import OTHER, READINGS
-from refunds.models import GatewayResponse
+from refunds.models import GatewayResponse, GatewayWebhook
 from refunds.states import OperationState, WorkflowState
 from tests.factories import NOW, add_attempt, operation_in_state, workflow_in_state
 
@@ -97,7 +97,6 @@ def test_a_scrape_asks_a_fixed_number_of_times(django_assert_num_queries):
         fill()
 
 
-# The first two wait for partial indexes on the states that are not terminal.
 @pytest.mark.parametrize("reading", READINGS, ids=lambda reading: reading.numbers[0][0])
 def test_no_query_reads_a_table_that_grows_from_end_to_end(reading):
     with connection.cursor() as cursor:
@@ -117,6 +116,29 @@ def test_what_waits_is_counted_with_its_age():
     assert numbers["operations_waiting_long", "STATUS_UNKNOWN"] == 1
     assert numbers["workflows", "EXECUTING"] == 2
     assert ("operations", "COMPLETED") not in numbers
+
+
+@pytest.mark.failure("F038")
+def test_events_of_the_provider_are_counted_by_what_became_of_them():
+    for number, outcome in enumerate(["IGNORED", "IGNORED", "APPLIED", "RECEIVED"]):
+        text = ErasableText.keep("{}", now=NOW)
+        GatewayWebhook.objects.create(
+            provider="stripe", event_id=f"evt_{number}", event_type="refund.updated", livemode=True,
+            happened_at=NOW, body=text, body_sha256=text.sha256, received_at=NOW - timedelta(minutes=20),
+            outcome=outcome, next_attempt_at=NOW if outcome == "RECEIVED" else None,
+        )  # fmt: skip
+    numbers = read()
+    assert numbers["webhooks_recent", "IGNORED"] == 2
+    assert numbers["webhooks_recent", "APPLIED"] == 1
+    assert (numbers["webhooks_waiting",], numbers["webhooks_waiting_oldest_seconds",]) == (1, 1200)
+
+
+@pytest.mark.failure("F050")
+def test_violated_invariants_are_a_number_that_pages():
+    Heartbeat.record("check_invariants", now=NOW, found=0)
+    assert read()["invariants_violated",] == 0
+    Heartbeat.record("check_invariants", now=NOW, found=2)
+    assert read()["invariants_violated",] == 2
 
 
 def test_cases_are_counted_by_whom_they_wait_for():

@@ -8,7 +8,7 @@ from django.utils import timezone
 from refunds.models import GatewayAttempt, GatewayResponse
 from tests.support.workers import Worker, purge, send, wait_until
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from tests.factories import (
     POLICY_RULES,
     make_duplicate_order,
     make_merchant,
+    make_order,
     make_payment,
     make_policy,
     open_workflow,
@@ -66,6 +67,13 @@ def test_an_order_paid_in_two_ways_has_no_method_to_select_by(workflow):
         policy(workflow, payment_method=method)
     make_payment(order=workflow.order, method_type="sepa_debit")
     assert retrieve_policy(workflow=workflow, at=NOW) == PolicyUnusable("POLICY_MISSING", ())
+
+
+def test_an_order_without_payments_has_no_method_to_select_by():
+    unpaid = open_workflow(order=make_order(), next_attempt_at=NOW)
+    version = policy(unpaid)
+    policy(unpaid, payment_method="card")
+    assert retrieve_policy(workflow=unpaid, at=NOW).version_id == version.pk
 
 
 @pytest.mark.parametrize(("seconds", "number"), [(-1, 1), (0, 2), (1, 2)])

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from django.conf import settings
@@ -52,6 +54,17 @@ class Product:
             self._worker("money", "money", **self._gateway_credentials()),
             self._worker("others", "assistant,mail,default", beat=True, **self._model_credentials()),
         ]
+
+    @contextmanager
+    def halted(self) -> Iterator[None]:
+        """Let the workers stand still, so that what is done meanwhile is seen before they take it on."""
+        for process in self._workers:
+            os.killpg(process.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in self._workers:
+                os.killpg(process.pid, signal.SIGCONT)
 
     def stop_workers(self) -> None:
         """End the workers and forget what they did not do."""

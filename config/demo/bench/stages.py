@@ -22,6 +22,7 @@ from config.demo.bench.seed import order_number
 CREATED: Final = 201
 USED: Final = 2  # orders
 _WRITES: Final = frozenset({"INSERT", "UPDATE", "DELETE"})
+_WRITING_PARTS: Final = (" FOR NO KEY UPDATE", " FOR UPDATE", "(INSERT INTO ", "(UPDATE ")  # locks, and CTEs
 _CALLS: Final = """
     SELECT query, calls FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid
      WHERE d.datname = %s AND s.toplevel
@@ -76,7 +77,7 @@ def commits_of(statements: list[str]) -> int:
         elif word == "COMMIT":
             commits, inside = commits + wrote, False
         else:
-            writes = word in _WRITES or " FOR NO KEY UPDATE" in sql or " FOR UPDATE" in sql
+            writes = word in _WRITES or any(part in sql for part in _WRITING_PARTS)
             wrote = wrote or (inside and writes)
             commits += writes and not inside
     return commits

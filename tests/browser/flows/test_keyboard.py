@@ -26,6 +26,7 @@ def test_sign_in_ask_and_read_the_answer(browsing, shop):
 
     type_into(page, page.get_by_label(ASKING), "I was charged twice.")
     choose(page, page.get_by_role("radio", name=f"#{order.number}"))
+    open_with_enter(page, page.get_by_role("button", name="Continue"))
     open_with_enter(page, page.get_by_role("button", name="Send request"))
     visit.follow(
         f"Your refund of $49.99 for order #{order.number} was processed.",
@@ -40,7 +41,7 @@ def test_an_error_takes_the_focus_and_leads_to_its_field(browsing, shop):
     shop.double_charge(customer)
 
     page = browsing.visit(user=customer.user).go("/support/")
-    open_with_enter(page, page.get_by_role("button", name="Send request"))
+    open_with_enter(page, page.get_by_role("button", name="Continue"))
     expect(page.get_by_role("alert")).to_be_focused()
     assert page.title().startswith("Problem: ")
     page.keyboard.press("Tab")

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from refunds.models import RefundOperation
-from tests.browser.people import ask_about, sign_in
+from tests.browser.people import ask_about, heading, sign_in
 from tests.browser.shop import PASSWORD, has_state, request_of
 
 pytestmark = pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
@@ -20,7 +20,10 @@ def test_from_signing_in_to_the_reference_of_the_refund(browsing, shop, product,
     page = visit.go("/support/")
     sign_in(page, customer.user.email)
     page.wait_for_url("**/support/")
-    ask_about(page, order)
+    with product.halted():
+        ask_about(page, order)
+        expect(heading(page)).to_have_text("We've received your request.")
+        assert visit.live is scripts  # from here on a browser with scripts loads no page
     visit.follow(
         f"Your refund of $49.99 for order #{order.number} was processed.",
         until=lambda: has_state(order, "COMPLETED"),

@@ -21,6 +21,8 @@ def page(request, browsing, shop):
     place = request.param(shop)
     visit = browsing.visit(user=place.user)
     page = visit.go(place.path, status=place.status)
+    if place.first:
+        place.first(page)
     if place.send:
         page.get_by_role("button", name=place.send).click()
     expect(page.get_by_text(place.shows).first).to_be_visible()
