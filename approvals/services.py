@@ -106,6 +106,14 @@ def void(*, approval_id: str, why: Why, now: datetime) -> None:
         commit_transition(approval, ApprovalState.VOIDED, why, now=now)
 
 
+def void_all(*, subject_id: str, why: Why, now: datetime) -> None:
+    """Void every approval of a subject that still stands, used ones among them."""
+    standing = (ApprovalState.PENDING, ApprovalState.GRANTED, ApprovalState.CONSUMED)
+    found = ApprovalRequest.objects.filter(subject_id=subject_id, state__in=standing).order_by("pk")
+    for approval_id in found.values_list("pk", flat=True):
+        void(approval_id=approval_id, why=why, now=now)
+
+
 def expire(approval: ApprovalRequest, why: Why, *, now: datetime) -> None:
     """Close a locked, granted approval whose time passed unused."""
     commit_transition(approval, ApprovalState.EXPIRED, why, now=now)

@@ -13,6 +13,7 @@ from datetime import datetime
 from approvals.models import ApprovalRequest
 from approvals.states import ApprovalState
 from ledger.sources.port import SourceUnavailable
+from policies.rules import PolicyRules
 from refunds.actions import contact, giving_order, withdrawal
 from refunds.casework import claims, resolve, staff_start
 from refunds.casework.owned_case import CaseAction, find_case, owned_case
@@ -23,6 +24,7 @@ from refunds.evidence.webhooks import (
     CONCLUSIVE_FOR_EVENTS,
     adopt_foreign_refund,
     close_event,
+    contradicted,
     operation_of,
     postpone_event,
     why_ignored,
@@ -34,7 +36,7 @@ from refunds.nudges import DELIVER, Nudge, advance, reconcile, reconcile_now, su
 from refunds.stages.s01_authorize_request import SignedIn, authorize_request
 from refunds.stages.s02_open_workflow import open_workflow
 from refunds.stages.s03_retrieve_policy import retrieve_policy
-from refunds.stages.s04_retrieve_payments import retrieve_payments, wait_for_source
+from refunds.stages.s04_retrieve_payments import refresh_payments, retrieve_payments, wait_for_source
 from refunds.stages.s05_establish_duplicate import establish_duplicate, refuse_without_policy
 from refunds.stages.s06_propose_action import ask_for_proposal, form_as_proposal, record_proposal
 from refunds.stages.s07_validate_proposal import validate_proposal
@@ -119,6 +121,8 @@ def advance_workflow(*, workflow_id: str, clock: Callable[[], datetime]) -> tupl
         return (DELIVER,) if giving_order.close_unanswered(workflow_id=workflow_id, now=now) else ()
     if workflow.state == _W.EVIDENCE_PENDING:
         workflow = _establish_evidence(workflow, now)
+    elif workflow.state == _W.APPROVED:
+        refresh_payments(workflow=workflow, max_age=_rules(workflow).snapshot_max_age, now=now)
     if workflow.state == _W.EVIDENCE_VERIFIED or workflow.state in _DECISIONS:
         outcome = ask_for_proposal(workflow=workflow) if workflow.state == _W.EVIDENCE_VERIFIED else None
         with _locked(workflow, clock) as evidence:
@@ -279,10 +283,11 @@ def apply_webhook(
         cause=CheckCause.WEBHOOK,
         seen_reference=webhook.object_id,
     )
-    if verdict in CONCLUSIVE_FOR_EVENTS:
+    if verdict in CONCLUSIVE_FOR_EVENTS or contradicted(operation.pk, verdict):
         close_event(webhook, WebhookOutcome.APPLIED, str(verdict))
     else:
-        postpone_event(webhook, str(verdict or "OVERTAKEN"), now=now)
+        unread = verdict in {None, CheckVerdict.STILL_AMBIGUOUS}
+        postpone_event(webhook, str(verdict or "OVERTAKEN"), counts=not unread, now=now)
     return (DELIVER,)
 
 
@@ -332,9 +337,17 @@ _DECISIONS: dict[str, Callable[[Evidence], None]] = {
 
 
 def _policy_id(evidence: Evidence) -> int:
-    if evidence.workflow.policy_id is None:
-        raise RuntimeError(f"{evidence.workflow.pk} was decided without a policy")
-    return evidence.workflow.policy_id
+    return _recorded_policy(evidence.workflow)
+
+
+def _rules(workflow: RefundWorkflow) -> PolicyRules:
+    return policy_of(_recorded_policy(workflow)).rules
+
+
+def _recorded_policy(workflow: RefundWorkflow) -> int:
+    if workflow.policy_id is None:
+        raise RuntimeError(f"{workflow.pk} was decided without a policy")
+    return workflow.policy_id
 
 
 def _same_command(evidence: Evidence, read: RefundWorkflow) -> bool:

@@ -71,7 +71,9 @@ def state_after_check(state: OperationState, judgement: "Judgement") -> Operatio
 
     Only an operation that is in doubt can be proven absent or rejected; what the provider shows moves every state.
     """
-    verdict = judgement.verdict
+    verdict, refund = judgement.verdict, judgement.refund
+    if state is _O.COMPLETED and refund is not None and refund.status is ProviderStatus.REQUIRES_ACTION:
+        return _O.PROVIDER_PENDING  # the bank sent the money back, and the customer has to say where it goes
     if judgement.contradictory:
         return next((to for to in _FOR_PEOPLE if OPERATION_TABLE.allows(state, to)), None)
     if verdict in _BY_VERDICT:
@@ -140,11 +142,28 @@ def judge(
         return Judgement(CheckVerdict.STILL_AMBIGUOUS, None, tuple(lines), contradictory=True)
     if ours:
         (refund,) = ours.values()
+        doubt = _why_not_this_one(refund, facts, lookups)
+        if doubt is not None:
+            lines.append(f"{refund.processor_reference} {doubt}")
+            return Judgement(CheckVerdict.STILL_AMBIGUOUS, None, tuple(lines), contradictory=True)
         return _judge_found(refund, facts, lines)
     if any(lookup.complete and lookup.surface == LIST_SURFACE for lookup in lookups):
         return _judge_missing(facts, rule, now, lines)
     lines.append("no source could be read completely; nothing is proven")
     return Judgement(CheckVerdict.STILL_AMBIGUOUS, None, tuple(lines))
+
+
+def _why_not_this_one(
+    refund: RefundFact, facts: OperationFacts, lookups: Sequence[LookupAnswer]
+) -> str | None:
+    """Return what speaks against a refund that carries our id, or None."""
+    if facts.processor_reference not in (None, refund.processor_reference):
+        return f"carries our id, but {facts.processor_reference} is known as ours"
+    listed = [lookup for lookup in lookups if lookup.surface == LIST_SURFACE and lookup.complete]
+    named = {found.processor_reference for lookup in listed for found in lookup.refunds}
+    if listed and facts.processor_reference is None and refund.processor_reference not in named:
+        return "carries our id, but is no refund of our payment"
+    return None
 
 
 def _judge_missing(facts: OperationFacts, rule: AbsenceRule, now: datetime, lines: list[str]) -> Judgement:

@@ -86,14 +86,22 @@ def adopt_refunds(payments: Iterable[Payment], lookups: Iterable[LookupAnswer], 
 
     The caller holds the payments' locks. A refund of one of our operations is booked by that operation alone.
     """
-    seen = {refund.processor_reference: refund for lookup in lookups for refund in lookup.refunds}
+    # The list comes first and names the payment as it was asked for; the same refund by its id may name it otherwise.
+    seen = {
+        refund.processor_reference: refund for lookup in reversed([*lookups]) for refund in lookup.refunds
+    }
     named = {refund.operation_id for refund in seen.values() if refund.operation_id}
-    ours = set(RefundOperation.objects.filter(pk__in=named).values_list("pk", flat=True)) if named else set()
-    foreign = [refund for refund in seen.values() if refund.operation_id not in ours]
     for payment in payments:
-        for refund in foreign:
-            if refund.payment_reference == payment.processor_reference:
+        ours = _operations_on(payment, named)
+        for refund in seen.values():
+            if refund.operation_id not in ours and refund.payment_reference == payment.processor_reference:
                 _adopt(payment, refund, now)
+
+
+def _operations_on(payment: Payment, named: set[str]) -> set[str]:
+    if not named:
+        return set()
+    return set(RefundOperation.objects.filter(pk__in=named, payment=payment).values_list("pk", flat=True))
 
 
 def _adopt(payment: Payment, refund: RefundFact, now: datetime) -> None:

@@ -13,10 +13,11 @@ from django.db.models.functions import Coalesce
 from ledger.models import LedgerEntry, Payment
 from ledger.snapshot import EntryKind, EntryStatus, EntryView
 from refunds.models import RefundOperation
-from refunds.states import ABANDONED_OPERATION_STATES
+from refunds.states import ABANDONED_OPERATION_STATES, OperationState
 
 _RETURNING = (EntryKind.REFUND, EntryKind.REVERSAL)
 _BANK_HOLDS = (EntryStatus.OPEN, EntryStatus.LOST)
+_NO_MONEY = (EntryStatus.FAILED, EntryStatus.CANCELED)
 _RETURNED = Q(kind__in=_RETURNING)
 _AT_THE_BANK = Q(kind=EntryKind.DISPUTE, status__in=_BANK_HOLDS)
 
@@ -60,7 +61,7 @@ def conservation_of(payment_id: int, *, leaving_out_operation: str | None = None
 def conservation_in(entries: Iterable[EntryView], operations: Iterable[RefundOperation]) -> Conservation:
     """Return the same sums from rows in memory: all entries of one payment, and the operations that count on it."""
     rows = list(entries)
-    in_the_ledger = {(row.processor_reference, row.amount_minor_units) for row in rows}
+    told = {(row.processor_reference, row.amount_minor_units): row.status for row in rows}
     return Conservation(
         captured=_total(rows, (EntryKind.CAPTURE,), (EntryStatus.SUCCEEDED,)),
         refunded=_total(rows, _RETURNING, (EntryStatus.SUCCEEDED,)),
@@ -70,9 +71,16 @@ def conservation_in(entries: Iterable[EntryView], operations: Iterable[RefundOpe
             row.amount_minor_units
             for row in operations
             if row.state not in ABANDONED_OPERATION_STATES
-            and (row.processor_reference, row.amount_minor_units) not in in_the_ledger
+            and not _is_told(row, told.get((row.processor_reference or "", row.amount_minor_units)))
         ),
     )
+
+
+def _is_told(operation: RefundOperation, status: EntryStatus | None) -> bool:
+    """Say whether the ledger counts the operation: an entry that failed speaks only for one that was completed."""
+    if status in _NO_MONEY:
+        return bool(operation.state == OperationState.COMPLETED)
+    return status is not None
 
 
 def _total(rows: list[EntryView], kinds: Container[EntryKind], statuses: Container[EntryStatus]) -> int:
@@ -92,7 +100,10 @@ def _reserving(leaving_out: str | None) -> QuerySet[RefundOperation]:
         payment_id=OuterRef("payment_id"),
         amount_minor_units=OuterRef("amount_minor_units"),
     )
-    standing = RefundOperation.objects.filter(~Exists(in_the_ledger), payment_id=OuterRef("pk")).exclude(
+    told = Exists(in_the_ledger.exclude(status__in=_NO_MONEY)) | (
+        Q(state=OperationState.COMPLETED) & Exists(in_the_ledger)
+    )
+    standing = RefundOperation.objects.filter(~told, payment_id=OuterRef("pk")).exclude(
         state__in=ABANDONED_OPERATION_STATES
     )
     return standing.exclude(pk=leaving_out) if leaving_out is not None else standing

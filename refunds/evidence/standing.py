@@ -9,7 +9,6 @@ from approvals.models import ApprovalRequest
 from approvals.states import ApprovalState
 from ledger.duplicates import Finding, ReasonCode
 from ledger.snapshot import EntryKind, EntryStatus, LedgerSnapshot
-from ledger.sources.port import OrderMissingError
 from refunds.evidence.books import Books
 from refunds.evidence.finding import finding_for
 from refunds.evidence.policy import ApplicablePolicy
@@ -60,7 +59,7 @@ def _ledger_changed(
 ) -> str | None:
     order = books.snapshot.order
     if (order.merchant_id, order.customer_id) != (workflow.merchant_id, workflow.customer_id):
-        raise OrderMissingError(order.order_id)
+        return "ORDER_NOT_THEIRS"
     if workflow.origin == Origin.STAFF:
         return _staff_refund_changed(workflow, books.snapshot, target, policy, now)
     finding = finding_for(books=books, policy=policy, now=now, leaving_out_operation=target.operation_id)
@@ -97,6 +96,8 @@ def _staff_refund_changed(
         now=now,
         leaving_out_operation=target.operation_id,
     )
+    if finding.reason_code == ReasonCode.STALE_SNAPSHOT:
+        return STALE
     if finding.finding is not Finding.STAFF_REQUESTED:
         return finding.reason_code
     seen = _returned_then(workflow.snapshot or {}, target.payment_id)

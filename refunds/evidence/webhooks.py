@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Final
 
+import structlog
 from django.db import transaction
 from django.db.models import Q
 
@@ -10,10 +11,11 @@ from ledger.models import ErasableText, Payment
 from ledger.tracing import current_trace_id
 from refunds.evidence.booking import adopt_refunds
 from refunds.gateways.port import Gateway
-from refunds.gateways.stripe_events import REFUND_EVENTS, ProviderEvent
-from refunds.models import GatewayWebhook, RefundOperation
+from refunds.gateways.stripe_events import REFUND_EVENTS, ProviderEvent, read_event
+from refunds.models import GatewayWebhook, ReconciliationCheck, RefundOperation
 from refunds.states import CheckVerdict, WebhookOutcome
 
+logger = structlog.get_logger("webhooks")
 MAX_TRIES: Final = 10
 # An event says that there is a refund; a look-up that does not show it yet is made again.
 CONCLUSIVE_FOR_EVENTS: Final = frozenset(
@@ -79,20 +81,27 @@ def operation_of(webhook: GatewayWebhook) -> RefundOperation | None:
 
 def adopt_foreign_refund(*, webhook: GatewayWebhook, gateway: Gateway, now: datetime) -> None:
     """Keep a refund that was made outside this system (the provider's dashboard) in the ledger of its payment."""
-    payment = Payment.objects.filter(
-        account=webhook.account, processor_reference=webhook.payment_reference or None
-    ).first()
+    payment = _payment_of(webhook)
     if payment is None:
         close_event(webhook, WebhookOutcome.IGNORED, "NOT_OURS")
         return
     listed = gateway.list_refunds(payment_reference=payment.processor_reference, account=payment.account)
     if not any(refund.processor_reference == webhook.object_id for refund in listed.refunds):
-        postpone_event(webhook, "NOT_LISTED_YET", now=now)
+        postpone_event(webhook, "NOT_LISTED_YET", counts=listed.complete, now=now)
         return
     with transaction.atomic(durable=True):
         locked = Payment.objects.select_for_update(of=("self",), no_key=True).get(pk=payment.pk)
         adopt_refunds([locked], [listed], now=now)
     close_event(webhook, WebhookOutcome.APPLIED, "ADOPTED")
+
+
+def _payment_of(webhook: GatewayWebhook) -> Payment | None:
+    """Return the payment, which the ledger may know by its charge or by its payment intent."""
+    event = read_event(webhook.body.body.encode())  # words that were erased name nothing
+    named = {webhook.payment_reference, *(event.payment_references if event else ())} - {""}
+    return (
+        Payment.objects.filter(account=webhook.account, processor_reference__in=named).order_by("pk").first()
+    )
 
 
 def close_event(webhook: GatewayWebhook, outcome: WebhookOutcome, detail: str) -> None:
@@ -102,13 +111,27 @@ def close_event(webhook: GatewayWebhook, outcome: WebhookOutcome, detail: str) -
     )
 
 
-def postpone_event(webhook: GatewayWebhook, detail: str, *, now: datetime) -> None:
-    """Try the event again later, with growing waits; give it up after ``MAX_TRIES``, since checks go on anyway."""
-    tries = webhook.tries + 1
+def contradicted(operation_id: str, verdict: CheckVerdict | None) -> bool:
+    """Say whether the newest check read everything and still could not tell: people have the operation then."""
+    if verdict is not CheckVerdict.STILL_AMBIGUOUS:
+        return False
+    newest = ReconciliationCheck.objects.filter(operation_id=operation_id).order_by("-number").first()
+    return newest is not None and all(source["complete"] for source in newest.sources)
+
+
+def postpone_event(webhook: GatewayWebhook, detail: str, *, counts: bool, now: datetime) -> None:
+    """Try the event again later, with growing waits.
+
+    Only what could be read ``counts``: nothing else may ever look at a refund that was complete, or that nobody here
+    ordered. An event that what was read does not bear out is given up, and somebody is told.
+    """
+    tries = webhook.tries + counts
     if tries >= MAX_TRIES:
         close_event(webhook, WebhookOutcome.GIVEN_UP, detail)
+        logger.error("webhook.given_up", webhook_id=webhook.pk, event_type=webhook.event_type, detail=detail)
         return
-    wait = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (tries - 1))
+    age = now - webhook.received_at
+    wait = min(LONGEST_WAIT, max(FIRST_WAIT * 2 ** max(tries - 1, 0), age / 2))
     GatewayWebhook.objects.filter(pk=webhook.pk, outcome=WebhookOutcome.RECEIVED).update(
         tries=tries, detail=detail[:80], next_attempt_at=now + wait, claimed_until=None
     )

@@ -49,8 +49,13 @@ class ProviderEvent:
     livemode: bool
     happened_at: datetime
     object_id: str
-    payment_reference: str
+    payment_references: tuple[str, ...]  # the charge and the payment intent, as far as they are named
     operation_id: str
+
+    @property
+    def payment_reference(self) -> str:
+        """Return the first of them, or an empty text."""
+        return next(iter(self.payment_references), "")
 
 
 def check_signature(
@@ -99,7 +104,9 @@ def read_event(body: bytes) -> ProviderEvent | None:
         livemode=value.get("livemode") is True,
         happened_at=happened_at,
         object_id=_reference(about.get("id")),
-        payment_reference=_reference(about.get("charge")) or _reference(about.get("payment_intent")),
+        payment_references=tuple(
+            filter(None, (_reference(about.get("charge")), _reference(about.get("payment_intent"))))
+        ),
         operation_id=_reference(metadata.get(OPERATION_ID_KEY)) if isinstance(metadata, Mapping) else "",
     )
 

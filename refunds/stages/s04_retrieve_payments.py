@@ -9,9 +9,12 @@ waiting and is read again later, and people take over once the case is late.
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import Min
+
 from approvals.cases import open_case
 from approvals.states import CaseKind
 from ledger.actors import Actor
+from ledger.models import Payment
 from ledger.snapshot import LedgerSnapshot
 from ledger.sources.port import SourceUnavailable
 from ledger.transitions import Why, append_record
@@ -44,6 +47,16 @@ def retrieve_payments(*, workflow: RefundWorkflow, now: datetime) -> LedgerSnaps
     )
 
 
+def refresh_payments(*, workflow: RefundWorkflow, max_age: timedelta, now: datetime) -> None:
+    """Read the source again where what it confirmed is older than allowed; stage 9 waits if that did not help.
+
+    Outside any transaction. People may take longer to approve than facts stay fresh.
+    """
+    oldest = Payment.objects.filter(order=workflow.order).aggregate(at=Min("refreshed_at"))["at"]
+    if oldest is not None and now - oldest > max_age:
+        retrieve_payments(workflow=workflow, now=now)
+
+
 def wait_for_source(*, evidence: Evidence, unavailable: SourceUnavailable, policy: ApplicablePolicy) -> None:
     """Keep the request waiting with a case about it; growing waits, and MANUAL_REVIEW once the case is late."""
     workflow = evidence.workflow
@@ -70,6 +83,7 @@ def wait_for_source(*, evidence: Evidence, unavailable: SourceUnavailable, polic
 def _known_so_far(unavailable: SourceUnavailable, policy: ApplicablePolicy, ticket: int) -> dict[str, Any]:
     return {
         "failure": str(unavailable.kind),
+        "detail": unavailable.detail[:120],
         "attempts": unavailable.attempts,
         "policy_version": policy.label,
         "ticket": ticket,

@@ -147,7 +147,8 @@ def decide_approval(
     _require_permission(asked, staff_user_id)
     with evidence_transaction(workflow_id=asked.subject_id, now=now) as evidence:
         workflow = evidence.workflow
-        if workflow.state != WorkflowState.REQUIRES_HUMAN_APPROVAL:
+        current = asked.command_number == workflow.command_number  # not one that a later command replaced
+        if workflow.state != WorkflowState.REQUIRES_HUMAN_APPROVAL or not current:
             raise DecisionRefusedError("NOT_PENDING")
         actor = Actor.staff(staff_user_id)
         kept = ErasableText.keep(note, now=now) if note else None

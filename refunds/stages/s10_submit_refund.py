@@ -11,7 +11,7 @@ records the answer. A crash between A and C leaves an attempt without a response
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -33,7 +33,7 @@ from refunds.gateways.port import AnswerClass, Gateway, GatewayAnswer, RefundCom
 from refunds.gateways.registry import get_contract, response_window
 from refunds.models import GatewayAttempt, GatewayResponse, RefundOperation
 from refunds.stages.s12_commit_evidence import Evidence, evidence_transaction
-from refunds.states import OperationState
+from refunds.states import ABANDONED_OPERATION_STATES, OPERATION_TABLE, OperationState, WorkflowState
 from refunds.verdicts import (
     JUDGED_BY_EARLIER_ANSWERS,
     MAX_EXECUTIONS,
@@ -55,6 +55,7 @@ class Begun:
     """Beat A committed an attempt: exactly one caller has this, and it must make the call."""
 
     attempt_id: str
+    started_at: datetime
     command: RefundCommand
 
 
@@ -73,11 +74,14 @@ def submit_refund(
     The operation is read here unlocked, for what never changes about it: each beat locks and reads it as it is then.
     """
     found = RefundOperation.objects.select_related("workflow", "payment").get(pk=operation_id)
-    if not refresh_evidence(found=found, now=clock()):
-        return NotBegun("SOURCE_UNAVAILABLE")
+    refreshed = refresh_evidence(found=found, now=clock())
     begun = begin_attempt(found=found, gateway=gateway, clock=clock)
     if isinstance(begun, NotBegun):
-        return begun
+        return begun if refreshed or begun.reason != STALE else NotBegun("SOURCE_UNAVAILABLE")
+    if clock() >= begun.started_at + response_window():
+        return NotBegun(
+            "TOO_LATE_TO_SEND"
+        )  # this process slept: by now recovery may have sent the same command
     answer = gateway.submit_refund(begun.command)
     record_answer(found=found, attempt_id=begun.attempt_id, answer=answer, now=clock())
     return answer.answer_class
@@ -87,7 +91,7 @@ def refresh_evidence(*, found: RefundOperation, now: datetime) -> bool:
     """Before the beats, outside any transaction: read the source again if what it confirmed is older than allowed.
 
     A source that is read keeps what it says in the ledger's tables, where beat A finds it under the locks.
-    False: the source cannot be read now; the operation waits and stays executable.
+    False: the source cannot be read now; beat A then finds the facts too old and waits, or ends what is over.
     """
     workflow, policy = found.workflow, policy_of(found.policy_id)
     confirmed_at = found.payment.refreshed_at
@@ -99,10 +103,7 @@ def refresh_evidence(*, found: RefundOperation, now: datetime) -> bool:
         order_id=workflow.order_id,
         now=now,
     )
-    if isinstance(read, SourceUnavailable):
-        RefundOperation.objects.filter(pk=found.pk, state__in=_EXECUTABLE).update(next_attempt_at=now + WAIT)
-        return False
-    return True
+    return not isinstance(read, SourceUnavailable)
 
 
 def begin_attempt(
@@ -132,8 +133,10 @@ def begin_attempt(
         if absent and (over := _resending_is_over(evidence, attempts, contract)):
             _hand_over(evidence, operation, over)
             return NotBegun(over)
-        changed = _waits_for(evidence, operation) or _changed(
-            evidence, operation, policy_of(operation.policy_id)
+        changed = (
+            _waits_for(evidence, operation)
+            or _sibling_stands(evidence, operation)
+            or _changed(evidence, operation, policy_of(operation.policy_id))
         )
         if changed in _WAITED_FOR:
             _wait(evidence, operation)
@@ -157,6 +160,11 @@ def record_answer(*, found: RefundOperation, attempt_id: str, answer: GatewayAns
         _keep_response(attempt_id, answer, now)
         matters = answer.answer_class in JUDGED_BY_EARLIER_ANSWERS
         earlier = _earlier_answers(found.pk, attempt_id) if matters else []
+        why = _why_answer(attempt_id, answer, policy)
+        if _is_another_refund(operation, answer):
+            if OPERATION_TABLE.allows(operation.state, OperationState.MANUAL_REVIEW):
+                evidence.move_operation(OperationState.MANUAL_REVIEW, replace(why, reason="TWO_REFERENCES"))
+            return
         target = state_after_answer(
             OperationState(operation.state),
             answer.answer_class,
@@ -164,9 +172,13 @@ def record_answer(*, found: RefundOperation, attempt_id: str, answer: GatewayAns
             went_back_before=answer.went_back_before,
         )
         if target is not None:
-            evidence.move_operation(
-                target, _why_answer(attempt_id, answer, policy), **_changes(target, answer, now)
-            )
+            evidence.move_operation(target, why, **_changes(target, answer, now))
+
+
+def _is_another_refund(operation: RefundOperation, answer: GatewayAnswer) -> bool:
+    """Tell whether the answer names a refund beside the one that is known as this operation's: both may have paid."""
+    known = operation.processor_reference
+    return known is not None and answer.refund is not None and answer.refund.processor_reference != known
 
 
 def _begin(
@@ -183,7 +195,7 @@ def _begin(
     evidence.move_operation(
         OperationState.SUBMITTED, why, next_attempt_at=None, next_check_at=evidence.now + response_window()
     )
-    return Begun(attempt_id=attempt.pk, command=command)
+    return Begun(attempt_id=attempt.pk, started_at=attempt.started_at, command=command)
 
 
 def _command(operation: RefundOperation) -> RefundCommand:
@@ -242,6 +254,16 @@ def _waits_for(evidence: Evidence, operation: RefundOperation) -> str | None:
         operation.payment_id, OperationState.SUBMITTED, other_than=operation.pk
     )
     return ANOTHER_SUBMITTED if another else None
+
+
+def _sibling_stands(evidence: Evidence, operation: RefundOperation) -> str | None:
+    """Return why the rest of the request bars this operation, or None: an abandoned one may prove to have paid."""
+    if evidence.workflow.state != WorkflowState.EXECUTING:
+        return "REQUEST_WITH_PEOPLE"
+    if evidence.workflow.command_number <= 1:
+        return None  # there was no command before this one
+    siblings = RefundOperation.objects.filter(workflow_id=operation.workflow_id).exclude(pk=operation.pk)
+    return "SIBLING_STANDS" if siblings.exclude(state__in=ABANDONED_OPERATION_STATES).exists() else None
 
 
 def _resending_is_over(

@@ -17,8 +17,9 @@ from ledger.transitions import Why
 from refunds.evidence.attempts import absence_rule, attempts_of
 from refunds.evidence.booking import adopt_refunds
 from refunds.evidence.policy import policy_of
+from refunds.evidence.remaining import conservation_of
 from refunds.gateways.contract import ProviderContract
-from refunds.gateways.port import Gateway, LookupAnswer
+from refunds.gateways.port import Gateway, LookupAnswer, ProviderStatus
 from refunds.gateways.registry import response_window
 from refunds.models import ReconciliationCheck, RefundOperation
 from refunds.stages.s12_commit_evidence import Evidence, evidence_transaction
@@ -137,7 +138,7 @@ class _Check:
                 policy_of(self.operation.policy_id).rules.closes_on_gateway_rejection
             )
             changes = {"checks_made": number, **self._due(target)}
-            if self._reference:
+            if self._reference and self.operation.processor_reference is None:
                 changes["processor_reference"] = self._reference
             self.evidence.move_operation(target, self._why(number, target), **changes)
             return
@@ -191,7 +192,7 @@ class _Check:
 
     def _why(self, number: int, target: OperationState) -> Why:
         """Explain the move; a refusal because somebody else refunded the payment says so."""
-        elsewhere = target is OperationState.REJECTED and any(lookup.refunds for lookup in self.lookups)
+        elsewhere = target is OperationState.REJECTED and self._went_back_elsewhere()
         return Why(
             _ACTOR,
             STAGE,
@@ -204,6 +205,12 @@ class _Check:
                 "explanation": list(self.judgement.explanation),
             },
         )
+
+    def _went_back_elsewhere(self) -> bool:
+        """Tell whether refunds of others, as the ledger now holds them, leave less than this one would take."""
+        done = [r for lookup in self.lookups for r in lookup.refunds if r.status is ProviderStatus.SUCCEEDED]
+        money = conservation_of(self.operation.payment_id, leaving_out_operation=self.operation.pk)
+        return bool(done) and money.captured - money.refunded < self.operation.amount_minor_units
 
     def _next_wait(self) -> timedelta | None:
         """Return the growing wait before the next scheduled check, or None when people must take over.

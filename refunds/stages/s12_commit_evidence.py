@@ -16,7 +16,7 @@ from django.db import transaction
 
 from approvals.cases import close_cases, open_case
 from approvals.models import ApprovalRequest
-from approvals.services import void
+from approvals.services import void, void_all
 from approvals.states import CaseKind
 from ledger.models import Payment
 from ledger.snapshot import EntryStatus
@@ -116,7 +116,7 @@ class Evidence:
         commit_transition(operation, to, why, now=self.now, **{"claimed_until": None, **changes})
         if to is OperationState.COMPLETED:
             book_refund(operation, why=why, now=self.now)
-        elif to is OperationState.FAILED or left is OperationState.COMPLETED:
+        elif to is OperationState.FAILED or left is OperationState.COMPLETED or contradicted:
             unbook_refund(operation, status=_UNBOOKED[to])
         workflow_state = WorkflowState(self.workflow.state)
         target = coupled_workflow_state(
@@ -130,8 +130,10 @@ class Evidence:
             self.move_workflow(target, why)
         if left is OperationState.COMPLETED and to is OperationState.FAILED:
             self._owe_message("refund.returned")
-        if contradicted or to is OperationState.CANCELLED:
+        if to is OperationState.CANCELLED:
             void(approval_id=operation.approval_id, why=why, now=self.now)
+        elif contradicted:
+            void_all(subject_id=self.workflow.pk, why=why, now=self.now)  # of later commands too
 
     def _sibling_stands(self, operation: RefundOperation) -> bool:
         if operation.state != OperationState.COMPLETED:

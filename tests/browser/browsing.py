@@ -59,7 +59,7 @@ class Visit:
         refresh = self.page.get_by_role("link", name="Refresh", exact=True)
         if not self.scripts and refresh.count():
             refresh.click()
-        expect(shown).to_have_text(heading, timeout=PATIENCE_MS)
+        expect(shown).to_have_text(heading)
         if live:
             expect(self.page.locator("html")).to_have_attribute("data-same", "yes")
         if live and shown.inner_text() != said:

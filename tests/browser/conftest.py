@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from django.db import connection
 from django.test.utils import setup_databases, teardown_databases
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
-from tests.browser.browsing import ARGUMENTS, CHROMIUM, Browsing
+from tests.browser.browsing import ARGUMENTS, CHROMIUM, PATIENCE_MS, Browsing
 from tests.browser.shop import Shop
 from tests.support.product import Product
 
@@ -32,6 +32,7 @@ def pytest_collection_modifyitems(items):
 def chromium():
     """A headless Chromium without any net of its own."""
     playwright = _start_playwright()
+    expect.set_options(timeout=PATIENCE_MS)  # a busy machine answers late
     try:
         yield playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
     finally:

@@ -14,7 +14,7 @@ from tests.support.workers import wait_until
 
 
 class OwnPostgres:
-    """A server that keeps what was committed, like one in production; it runs from construction to the end of its ``with``."""
+    """A server that keeps what was committed, like one in production; for a ``with``."""
 
     def __init__(self, *, log: Path) -> None:
         user = accounts.server_user()
@@ -57,7 +57,7 @@ class OwnPostgres:
 
 
 class OwnRedis:
-    """A server that keeps nothing; it runs from construction to the end of its ``with``."""
+    """A server that keeps nothing; for a ``with``."""
 
     def __init__(self, *, folder: Path) -> None:
         folder.mkdir()

@@ -6,7 +6,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.keyboard import choose, open_with_enter, press, tab_to, type_into
-from tests.browser.shop import PASSWORD, has_state, ticket_of
+from tests.browser.people import notice
+from tests.browser.shop import PASSWORD, has_state, page_of, request_of, ticket_of
 from tests.support.workers import wait_until
 
 ASKING = "Tell us what happened"
@@ -50,6 +51,19 @@ def test_an_error_takes_the_focus_and_leads_to_its_field(browsing, shop):
     expect(field).to_be_focused()
     expect(field).to_have_attribute("aria-invalid", "true")
     expect(field).to_have_accessible_description(re.compile("Leave out card numbers.* Error: "))
+
+
+def test_name_the_order(browsing, shop):
+    customer = shop.customer()
+    order = shop.double_charge(customer)
+    asked = shop.without_order(customer)
+
+    page = browsing.visit(user=customer.user).go(page_of(asked))
+    open_with_enter(page, page.get_by_role("link", name="Name the order"))
+    choose(page, page.get_by_role("radio", name=f"#{order.number}"))
+    open_with_enter(page, page.get_by_role("button", name="Use this order"))
+    expect(notice(page)).to_have_text("We know now which order this request is about.")
+    assert request_of(order) == asked
 
 
 @pytest.mark.parametrize("decision", ["Approve", "Reject"])
