@@ -1,7 +1,8 @@
-"""Refuses a body that says it is not UTF-8, before Django takes its word for how to decode it.
+"""Refuses a body that says it is not UTF-8, and headers that nobody can read, before Django reads either.
 
 Django decodes a form, and the query string of any address, with the charset that ``Content-Type`` names. Half of
-Python's codecs are no text encodings at all, and others read other characters than the ones that were checked.
+Python's codecs are no text encodings at all, and others read other characters than the ones that were checked. Its
+parser of parameters also fails in ways that neither Django nor its REST framework expects, in ``Accept`` too.
 """
 
 import codecs
@@ -15,6 +16,7 @@ from refunds.api.problems import CONTENT_TYPE, Problem
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 _OTHER_CHARSET: Final = Problem(415, "unsupported_charset", "Send the request in UTF-8.")
 _UNREADABLE: Final = Problem(400, "bad_request", "The Content-Type cannot be read.")
+_UNREADABLE_ACCEPT: Final = Problem(400, "bad_request", "The Accept header cannot be read.")
 _PAGE: Final = "<!doctype html><html lang=en><title>This request can't be used</title><p>{detail}"
 
 
@@ -26,7 +28,9 @@ class CharsetGuard:
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer a request that cannot be used, or pass it on."""
-        refused = refused_charset(environ.get("CONTENT_TYPE") or "")
+        refused = refused_charset(environ.get("CONTENT_TYPE") or "") or refused_accept(
+            environ.get("HTTP_ACCEPT") or ""
+        )
         if refused is None:
             return self._application(environ, start_response)
         if str(environ.get("PATH_INFO", "")).startswith("/api/"):
@@ -50,3 +54,13 @@ def refused_charset(content_type: str) -> Problem | None:
         return _OTHER_CHARSET
     except (ValueError, TypeError):
         return _UNREADABLE
+
+
+def refused_accept(accept: str) -> Problem | None:
+    """Return why an ``Accept`` cannot be used, or nothing; its parts are those that Django and DRF will read."""
+    try:
+        for part in accept.split(","):
+            parse_header_parameters(part.strip())
+    except (ValueError, TypeError, LookupError):
+        return _UNREADABLE_ACCEPT
+    return None

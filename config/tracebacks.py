@@ -33,6 +33,10 @@ _SPEAKS_OF_THE_PROGRAM: Final = frozenset(
         "redis.exceptions.RedisError",
     }
 )
+# Kinds among them that quote addresses and texts after all.
+_SPEAKS_OF_PEOPLE: Final = frozenset({"smtplib.SMTPException"})
+# Kinds whose first line is about the program, and whose other lines quote the statement.
+_FIRST_LINE_ONLY: Final = frozenset({"django.db.utils.Error", "psycopg.Error"})
 _CODE: Final = re.compile(
     r"[A-Z][A-Z0-9_]{2,79}|[A-Za-z_.]{0,60}(?:Error|Exception|Timeout|DoesNotExist|Warning)"
 )
@@ -65,12 +69,20 @@ def _one(error: BaseException) -> str:
     frames = "".join(traceback.format_tb(error.__traceback__))
     kind = type(error)
     words = str(error)
-    shown = redact_text(words) if _speaks_of_the_program(kind) else describe_words(words)
+    shown = redact_text(_shown_lines(kind, words)) if _speaks_of_the_program(kind) else describe_words(words)
     return f"Traceback (most recent call last):\n{frames}{kind.__module__}.{kind.__qualname__}: {shown}"
 
 
 def _speaks_of_the_program(kind: type[BaseException]) -> bool:
-    return any(f"{base.__module__}.{base.__qualname__}" in _SPEAKS_OF_THE_PROGRAM for base in kind.__mro__)
+    return _is_one_of(kind, _SPEAKS_OF_THE_PROGRAM) and not _is_one_of(kind, _SPEAKS_OF_PEOPLE)
+
+
+def _shown_lines(kind: type[BaseException], words: str) -> str:
+    return words.partition("\n")[0] if _is_one_of(kind, _FIRST_LINE_ONLY) else words
+
+
+def _is_one_of(kind: type[BaseException], names: frozenset[str]) -> bool:
+    return any(f"{base.__module__}.{base.__qualname__}" in names for base in kind.__mro__)
 
 
 class WithoutWords(logging.Filter):

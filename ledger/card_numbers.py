@@ -22,9 +22,9 @@ _PIECES: Final = re.compile(
     r"|(?=[0-9]*[A-Z])[0-9A-HJKMNP-TV-Z]{26}"
     r"|(?:wf|rfop|gwat|gwa|aud|apr|case|ch|re|pi|py|pyr|evt|req|cus|acct|txn|dp|du|pm|seti|row)_[0-9A-Za-z]{4,}"
     r")(?![0-9A-Za-z])"
-    # Groups of digits; dots, slashes and underscores only between groups as cards are printed.
+    # Groups of digits; other signs only between groups as cards are printed, always the same sign.
     rf"|(?P<digits>[0-9](?:[ -]{{0,{_MOST_BETWEEN}}}[0-9]){{12,}}"
-    r"|[0-9]{4}(?P<sign>[./_])[0-9]{4,6}(?:(?P=sign)[0-9]{1,7}){1,3})"
+    r"|[0-9]{4}(?P<sign>[./_,|:;\\*=+~#&…·•])[0-9]{4,6}(?:(?P=sign)[0-9]{1,7}){1,3})"
 )
 
 

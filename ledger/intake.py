@@ -6,7 +6,7 @@ A refused input is never cleaned into something that the customer did not write.
 import unicodedata
 from typing import Final
 
-from ledger.card_numbers import has_card_number, mask_card_numbers
+from ledger.card_numbers import find_card_numbers, has_card_number, mask_card_numbers
 
 MAX_MESSAGE: Final = 2000
 MAX_ORDER_NUMBER: Final = 64
@@ -14,6 +14,7 @@ MAX_CLIENT_TOKEN: Final = 100
 PROBLEMS: Final = ("DUPLICATE_CHARGE",)
 CARD_NUMBER_MASK: Final = "[card number removed]"
 
+_LONGEST_CARD_NUMBER: Final = 200  # characters, with all that may stand between its digits
 _LINE_BREAKS: Final = frozenset("\n\t")
 # Unicode's embeddings, overrides and isolates: they show a text in another order than the one it is stored in.
 _BIDI_CONTROLS: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -65,9 +66,37 @@ def check_message(text: str) -> str:
     return trimmed
 
 
+_NOTE_TEXTS: Final = {
+    "NOTE_REQUIRED": "Write a note, or leave the field empty.",
+    "NOTE_TOO_LONG": "The note is too long.",
+    "NOTE_NOT_READABLE": "The note contains hidden control characters.",
+    "NOTE_HAS_CARD_NUMBER": "The note contains a card number. Give the card's last four digits only.",
+}
+
+
+def check_note(text: str) -> str:
+    """Return a colleague's note, held against the rules of a message; an empty one stays empty.
+
+    Raises IntakeRefusedError: NOTE_REQUIRED (nothing in it can be seen), NOTE_TOO_LONG, NOTE_NOT_READABLE,
+    NOTE_HAS_CARD_NUMBER.
+    """
+    if not text.strip():
+        return ""
+    try:
+        return check_message(text)
+    except IntakeRefusedError as refused:
+        code = refused.code.replace("MESSAGE", "NOTE")
+        raise IntakeRefusedError(code, _NOTE_TEXTS[code]) from refused
+
+
 def without_card_numbers(text: str) -> str:
-    """Return what may be shown again to whoever typed it: the text with every card number taken out."""
-    return mask_card_numbers(text, CARD_NUMBER_MASK)
+    """Return what may be shown again to whoever typed it: the text with every card number taken out.
+
+    No more than a message may hold is searched or shown, and no part of a card number that stands across the cut.
+    """
+    beginning = text.replace("\r\n", "\n")[: MAX_MESSAGE + _LONGEST_CARD_NUMBER]
+    across = (start for start, end in find_card_numbers(beginning) if start < MAX_MESSAGE < end)
+    return mask_card_numbers(beginning[: next(across, MAX_MESSAGE)], CARD_NUMBER_MASK)
 
 
 def check_order_number(text: str) -> str:
@@ -87,12 +116,14 @@ def check_order_number(text: str) -> str:
 
 
 def check_client_token(text: str) -> str:
-    """Return a caller's token for one request: 1 to 100 visible ASCII characters.
+    """Return a caller's token for one request: 1 to 100 visible ASCII characters and no card number.
 
     Raises IntakeRefusedError: CLIENT_TOKEN_INVALID.
     """
     if not 1 <= len(text) <= MAX_CLIENT_TOKEN or not all("!" <= character <= "~" for character in text):
         raise IntakeRefusedError("CLIENT_TOKEN_INVALID", "Use 1 to 100 visible ASCII characters.")
+    if has_card_number(text):  # it is stored, and it is nobody's free text
+        raise IntakeRefusedError("CLIENT_TOKEN_INVALID", "Use a random text that contains no card number.")
     return text
 
 

@@ -19,6 +19,7 @@ _SHORT: Final = 40  # characters
 _SENSITIVE: Final = frozenset(
     {
         *("password", "password1", "password2", "passwd", "pwd", "passcode", "secret", "secrets", "token"),
+        "pw",
         *("authorization", "cookie", "cookies", "credentials", "session", "sessionid", "csrftoken"),
         *(
             "csrfmiddlewaretoken",
@@ -59,7 +60,7 @@ _WORDS: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+")
 _SEPARATOR: Final = r"""(?:\\?["'])?\s{0,3}(?>=>|[=:])\s{0,3}+(?P<quote>\\?["'])?+"""
 _QUOTED: Final = r"(?:(?!(?P=quote))[^\r\n]){1,4000}"
 _NAMES: Final = (
-    r"(?:pass(?:word|wd|code|phrase)[0-9]?|pwd|secret|token|api[_\-]?key|secret[_\-]?key|access[_\-]?key"
+    r"(?:pass(?:word|wd|code|phrase)[0-9]?|pwd|(?<![a-z])pw|secret|token|api[_\-]?key|secret[_\-]?key|access[_\-]?key"
     r"|private[_\-]?key|session(?:id|[_\-](?:id|key))|csrf[a-z_\-]{0,20}|cvv2?|cvc2?)"
 )
 _DONE: Final = r"(?!\[REDACTED\])"
@@ -99,11 +100,18 @@ _RULES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
         ),
         MASK,
     ),
-    (re.compile(r"(?<![\w.+%'\-])[\w.+'\-]{1,256}(?:@|%40)(?:[\w\-]{1,63}\.){1,8}[\w\-]{1,63}"), MASK),
+    (
+        re.compile(
+            r"(?:(?<![\w.+%'!#$*/^`|~\-])(?:[\w.+'!#$*/^`|~\-]|%(?!40)){1,256}"
+            r"|\"(?:[^\"\\\r\n]|\\[^\r\n]){1,64}\")"
+            r"(?:@|%40)(?:(?:[\w\-]{1,63}\.){1,8}[\w\-]{1,63}|localhost\b)"
+        ),
+        MASK,
+    ),
 )
 # Most texts hold nothing of it: one look at the lower-case text finds those.
 _SUSPICIOUS: Final = re.compile(
-    r"@|%40|private key|authori|cookie|pass|pwd|secret|token|key|session|csrf|cv[vc]|pin |signature|bearer|basic"
+    r"@|%40|private key|authori|cookie|pass|pw|secret|token|key|session|csrf|cv[vc]|pin |signature|bearer|basic"
     r"|digest|[sr]k[_\-]|whsec_|gh[pousr]_|akia|eyj"
 )
 _MANY_DIGITS: Final = re.compile(r"[0-9](?:[^0-9A-Za-z]{0,8}[0-9]){12}")

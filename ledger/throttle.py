@@ -19,9 +19,21 @@ def count_new_request(*, customer_id: int, now: datetime) -> int:
 
     At most ``NEW_REQUESTS_PER_MINUTE`` attempts in a minute of the clock, refused ones among them.
     """
+    return _count("new-requests", customer_id=customer_id, now=now)
+
+
+def count_withdrawal(*, customer_id: int, now: datetime) -> int:
+    """Count one attempt to withdraw a request, like ``count_new_request`` but apart from what it counts.
+
+    Whoever asked too often may still take a request back.
+    """
+    return _count("withdrawals", customer_id=customer_id, now=now)
+
+
+def _count(kind: str, *, customer_id: int, now: datetime) -> int:
     window, elapsed = divmod(int(now.timestamp()), WINDOW_SECONDS)
     # Customers' ids are those of one database; several may share a Redis.
-    key = f"new-requests:{connection.settings_dict['NAME']}:{customer_id}:{window}"
+    key = f"{kind}:{connection.settings_dict['NAME']}:{customer_id}:{window}"
     cache.add(key, 0, 2 * WINDOW_SECONDS)
     try:
         count = cache.incr(key)

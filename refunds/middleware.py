@@ -9,6 +9,7 @@ import structlog
 from django.conf import settings
 from django.core.handlers.wsgi import WSGIRequest
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
+from django.http.multipartparser import MultiPartParserError
 from django.template.loader import render_to_string
 
 from ledger.tracing import start_trace
@@ -33,6 +34,8 @@ class IntakeGuardMiddleware:
         if refused is None and _is_chunked(request):
             request, refused = _with_known_length(request)
         elif refused is None and not _is_complete(request):
+            refused = _BROKEN_BODY
+        if refused is None and not _has_readable_parts(request):
             refused = _BROKEN_BODY
         return self.get_response(request) if refused is None else _answer(request, refused)
 
@@ -94,6 +97,20 @@ def _is_complete(request: HttpRequest) -> bool:
         return len(request.body) == int(request.META.get("CONTENT_LENGTH") or "0")
     except UnreadablePostError:
         return False
+
+
+def _has_readable_parts(request: HttpRequest) -> bool:
+    """Say whether a form in parts can be read; the headers of its parts fail in ways that Django does not expect.
+
+    Too many fields and the like stay Django's to refuse.
+    """
+    if request.content_type != "multipart/form-data":
+        return True
+    try:
+        _ = request.body, request.POST  # the body first: it stays readable
+    except (MultiPartParserError, TypeError, ValueError, LookupError):
+        return False
+    return True
 
 
 def _limit() -> int:

@@ -22,6 +22,7 @@ from refunds.api.answers import (
     address_of,
     checked_body,
     count_attempt,
+    count_withdraw_attempt,
     document_of,
     not_found,
     order_not_found,
@@ -52,6 +53,7 @@ class WithdrawView(CustomerView):
     def post(self, request: Request, workflow_id: str) -> Response:
         """Withdraw an own request; 409 ``too_late_to_withdraw`` once a refund was approved and recorded for it."""
         signed_in = self.signed_in(request)
+        count_withdraw_attempt(signed_in, now=now_utc())
         checked_body(request, StrictSerializer)
         with refusals_as_problems(signed_in):
             nudges = pipeline.withdraw_request(signed_in=signed_in, workflow_id=workflow_id, now=now_utc())

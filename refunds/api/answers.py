@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
+import structlog
 from django.urls import reverse
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import NotFound, Throttled
@@ -11,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from ledger.throttle import count_new_request
+from ledger.throttle import count_new_request, count_withdrawal
 from refunds.api.problems import ProblemError
 from refunds.api.serializers import ProblemSerializer, RefundRequestSerializer, StrictSerializer
 from refunds.facts import report_new_request, report_requests
@@ -19,6 +20,7 @@ from refunds.models import RefundWorkflow, RefundWorkflowEvent
 from refunds.selectors.requests import get_request
 from refunds.stages.s01_authorize_request import NotACustomerError, SignedIn, identify_customer
 
+logger = structlog.get_logger("api")
 _MEDIA_TYPE: Final = "application/problem+json"
 READING_PROBLEMS: Final = {(status, _MEDIA_TYPE): ProblemSerializer for status in (400, 401, 403, 404, 503)}
 WRITING_PROBLEMS: Final = READING_PROBLEMS | {
@@ -58,6 +60,12 @@ def count_attempt(signed_in: SignedIn, *, now: datetime) -> None:
         raise Throttled(wait=wait)
 
 
+def count_withdraw_attempt(signed_in: SignedIn, *, now: datetime) -> None:
+    """Count one attempt to withdraw, apart from the others; 429 for a customer who tries too often."""
+    if wait := count_withdrawal(customer_id=signed_in.customer_id, now=now):
+        raise Throttled(wait=wait)
+
+
 def checked_body(request: Request, expected: type[StrictSerializer]) -> dict[str, str]:
     """Return the checked members of the body; 422 names each one that cannot be used."""
     if not isinstance(request.data, Mapping):
@@ -72,6 +80,7 @@ def own_request(signed_in: SignedIn, workflow_id: str) -> RefundWorkflow:
     """Return an own request; any other id is not found."""
     workflow = get_request(customer_id=signed_in.customer_id, workflow_id=workflow_id)
     if workflow is None:
+        logger.info("request.not_found", customer_id=signed_in.customer_id)
         raise not_found()
     return workflow
 

@@ -13,8 +13,9 @@ from typing import Final
 from approvals.cases import CaseHeldError, lock_case, require_lease
 from approvals.models import ReviewCase
 from ledger.actors import Actor
+from ledger.intake import IntakeRefusedError, check_note
 from ledger.transitions import Why
-from refunds.casework.notes import NoteRefusedError, check_note, keep_note
+from refunds.casework.notes import keep_note
 from refunds.casework.permission import may_work_for
 from refunds.casework.refusals import CaseWorkRefusedError
 from refunds.stages.s12_commit_evidence import Evidence, evidence_transaction
@@ -52,7 +53,7 @@ class OwnedCase:
             evidence={
                 "action": name,
                 "ticket": self.case.ticket,
-                **keep_note(action.note.strip(), now=self.evidence.now),
+                **keep_note(check_note(action.note), now=self.evidence.now),
             },
         )
 
@@ -77,7 +78,7 @@ def locked_case(action: CaseAction, *, now: datetime, payment_ids: Sequence[int]
             if evidence.workflow.customer.user_id == action.staff_user_id:
                 raise CaseWorkRefusedError("OWN_REQUEST")
             yield OwnedCase(evidence, lock_case(found.pk), Actor.staff(action.staff_user_id))
-    except (CaseHeldError, NoteRefusedError) as refused:
+    except (CaseHeldError, IntakeRefusedError) as refused:
         raise CaseWorkRefusedError(refused.code) from refused
 
 

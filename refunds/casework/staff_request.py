@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from typing import Final
 
-from ledger.intake import IntakeRefusedError, check_client_token
+from ledger.intake import IntakeRefusedError, check_client_token, check_note
 from ledger.models import Order, Payment
 from ledger.money import MAX_MINOR_UNITS
-from refunds.casework.notes import NoteRefusedError, check_note
 from refunds.casework.permission import may_work_for
 from refunds.casework.refusals import StaffStartRefusedError
 
@@ -76,7 +75,7 @@ def _check_words(asked: StaffRefundRequest) -> str:
     try:
         check_client_token(asked.client_token)
         note = check_note(asked.note)
-    except (IntakeRefusedError, NoteRefusedError) as refused:
+    except IntakeRefusedError as refused:
         raise StaffStartRefusedError(refused.code) from refused
     if len(asked.client_token) > MAX_TOKEN:
         raise StaffStartRefusedError("CLIENT_TOKEN_INVALID")

@@ -5,6 +5,7 @@ from typing import Any, Final
 from django import forms
 
 from approvals.states import CaseKind
+from ledger.intake import IntakeRefusedError, check_note, without_card_numbers
 from refunds.selectors.review_records import QueueFilter
 
 NOTE_MAX_LENGTH: Final = 2000
@@ -57,7 +58,21 @@ class QueueFilterForm(forms.Form):
         )
 
 
-class DecisionForm(forms.Form):
+class WithNote(forms.Form):
+    """A form with a ``note``: what may not be kept comes back for editing, without any card number."""
+
+    def clean_note(self) -> str:
+        """Return the note, checked."""
+        note: str = self.cleaned_data["note"]
+        try:
+            return check_note(note)
+        except IntakeRefusedError as refused:
+            sent = {name: self.data.get(name) for name in self.fields}
+            self.data = {**sent, "note": without_card_numbers(note)}
+            raise forms.ValidationError(refused.text, code=refused.code) from refused
+
+
+class DecisionForm(WithNote):
     """A reason code, a note, and the fingerprint of the command as the reviewer saw it."""
 
     fingerprint = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)

@@ -66,7 +66,14 @@ WHY_NO_DECISION: Final = {
     "ALREADY_VOTED": "You have decided this request already; it needs a second person.",
 }
 _NOT_RECORDED: Final = "Your decision was not recorded."
+_NOTE: Final = {
+    "NOTE_REQUIRED": "Write a note.",
+    "NOTE_TOO_LONG": "The note is too long.",
+    "NOTE_NOT_READABLE": "The note contains hidden control characters.",
+    "NOTE_HAS_CARD_NUMBER": "The note contains a card number. Give the card's last four digits only.",
+}
 WHY_REFUSED: Final = WHY_NO_DECISION | {
+    **_NOTE,
     "CASE_CLOSED": "This case is closed: somebody decided it, or the request changed, while you were looking.",
     "NOT_PENDING": "This request is no longer waiting for a decision: somebody decided it, or it changed, "
     "while you were looking.",
@@ -79,6 +86,7 @@ WHY_REFUSED: Final = WHY_NO_DECISION | {
 
 
 WHY_NOT_DONE: Final = {
+    **_NOTE,
     "CASE_CLOSED": "This case is closed.",
     "NOT_ALLOWED": "You may read cases of this merchant, but not work on them.",
     "OWN_REQUEST": "This is a request of your own, so somebody else must work on it.",
@@ -96,9 +104,6 @@ WHY_NOT_DONE: Final = {
     "SOURCE_UNAVAILABLE": "The payment records cannot be read just now. Try again later.",
     "NOTHING_TO_LOOK_UP": "The outcome of this operation is not in doubt, so there is nothing to look up.",
     "REASON_REQUIRED": "Choose a reason.",
-    "NOTE_REQUIRED": "Write a note.",
-    "NOTE_TOO_LONG": "The note is too long.",
-    "NOTE_NOT_READABLE": "The note contains hidden control characters.",
 }
 
 

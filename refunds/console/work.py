@@ -89,6 +89,8 @@ _KINDS: Final = {
 def claim(request: HttpRequest, reviewer: Reviewer, ticket: int) -> HttpResponse:
     """Lend the case to the reviewer, renew their lease, or take it over once a colleague's ran out."""
     found = _workable(reviewer, ticket)
+    if barred := work_on(reviewer, found).barred:
+        return _refused(request, reviewer, found, barred)
     action = CaseAction(ticket=ticket, staff_user_id=reviewer.user_id)
     try:
         held = pipeline.claim_case(action=action, now=now_utc())

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from django import forms
 
-from refunds.console.forms import NOTE_MAX_LENGTH, OTHER
+from refunds.console.forms import NOTE_MAX_LENGTH, OTHER, WithNote
 from refunds.states import WorkflowState
 
 READ_AGAIN_REASONS: Final = (
@@ -30,7 +30,7 @@ OUTCOMES: Final = (
 )
 
 
-class WorkForm(forms.Form):
+class WorkForm(WithNote):
     """A reason code and a note; the note is required where the code alone says nothing."""
 
     reason_code = forms.ChoiceField(

@@ -13,7 +13,7 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from ledger.clock import now_utc
 from ledger.ids import normalise_reference
-from ledger.throttle import count_new_request
+from ledger.throttle import count_new_request, count_withdrawal
 from refunds.models import RefundWorkflow
 from refunds.selectors.requests import get_request_by_reference
 from refunds.stages.s01_authorize_request import NotACustomerError, SignedIn, identify_customer
@@ -67,13 +67,21 @@ def own_request(signed_in: SignedIn, reference: str) -> RefundWorkflow:
 
 def limited(page: CustomerPage[P]) -> CustomerPage[P]:
     """Count what a customer sends to be looked up or stored; whoever sends too often is told to wait, by 429."""
+    return _counted_by(count_new_request, page)
 
+
+def limited_apart(page: CustomerPage[P]) -> CustomerPage[P]:
+    """Count withdrawals by themselves: whoever sent too much else may still withdraw."""
+    return _counted_by(count_withdrawal, page)
+
+
+def _counted_by(count: Callable[..., int], page: CustomerPage[P]) -> CustomerPage[P]:
     @wraps(page)
     def counted(
         request: HttpRequest, signed_in: SignedIn, /, *args: P.args, **kwargs: P.kwargs
     ) -> HttpResponse:
         posted = request.method == "POST"
-        wait = count_new_request(customer_id=signed_in.customer_id, now=now_utc()) if posted else 0
+        wait = count(customer_id=signed_in.customer_id, now=now_utc()) if posted else 0
         if not wait:
             return page(request, signed_in, *args, **kwargs)
         answer = render(request, "429.html", status=429)

@@ -12,7 +12,7 @@ from ledger.intake import MAX_MESSAGE
 from refunds import pipeline
 from refunds.actions.contact import why_no_person
 from refunds.actions.withdrawal import why_not_withdrawable
-from refunds.customer.access import for_customers, limited, own_request
+from refunds.customer.access import for_customers, limited, limited_apart, own_request
 from refunds.customer.following import status_page
 from refunds.customer.forms import MessageForm, OrderForm
 from refunds.customer.notices import ADDED, ATTACHED, ORDER_KEPT, PERSON_NOTED, leave_notice
@@ -88,6 +88,7 @@ def add_information(request: HttpRequest, signed_in: SignedIn, reference: str) -
 
 @require_http_methods(_METHODS)
 @for_customers
+@limited_apart
 def withdraw(request: HttpRequest, signed_in: SignedIn, reference: str) -> HttpResponse:
     """Ask whether the request is to be withdrawn, and withdraw it; a withdrawn one stays as it is."""
     workflow = own_request(signed_in, reference)

@@ -60,16 +60,24 @@ class OrderForm(forms.Form):
             try:
                 cleaned["order_number"] = check_order_number(typed or picked)
             except IntakeRefusedError as refused:
+                self._show_without_card_numbers()
                 self.add_error("other_order" if typed else "order", refused.text)
         return cleaned
 
     def refuse_order(self, order_number: str) -> None:
         """Say that the order is not in this account, whoever's it is."""
+        self._show_without_card_numbers()
         self.add_error(
             "other_order" if self.cleaned_data["other_order"] else "order",
-            f"We couldn't find order #{order_number} in this account. Check the number, and that you're signed in "
-            "to the account you used to buy it.",
+            f"We couldn't find order #{without_card_numbers(order_number)} in this account. "
+            "Check the number, and that you're signed in to the account you used to buy it.",
         )
+
+    def _show_without_card_numbers(self) -> None:
+        """Leave card numbers out of the fields that are shown again."""
+        sent: dict[str, Any] = {name: self.data.get(name) for name in self.fields}
+        orders = {name: sent[name] and without_card_numbers(sent[name]) for name in ("order", "other_order")}
+        self.data = sent | orders
 
 
 class AskForm(MessageForm, OrderForm):

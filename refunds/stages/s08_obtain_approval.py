@@ -14,6 +14,7 @@ from approvals.models import ApprovalRequest
 from approvals.services import CommandToApprove, DecisionRefusedError, grant_by_rule, request_approval, vote
 from approvals.states import ApprovalState, CaseKind
 from ledger.actors import Actor, ActorType
+from ledger.intake import IntakeRefusedError, check_note
 from ledger.models import ErasableText, StaffMembership
 from ledger.transitions import Why
 from refunds.evidence.instruction import build_instruction, order_id_of
@@ -30,7 +31,7 @@ STAFF_REQUESTED, COMMAND_REBUILT = "STAFF_REQUESTED", "COMMAND_REBUILT"
 _SAID_BY_THE_ORIGIN = ("APPROVAL_THRESHOLD", "PERSON_REQUIRED")
 _NO_REFUND_CAME = (WorkflowState.REJECTED, WorkflowState.NO_REFUND_DUE, WorkflowState.WITHDRAWN)
 
-__all__ = ["DecisionRefusedError", "decide_approval", "obtain_approval"]
+__all__ = ["DecisionRefusedError", "decide_approval", "obtain_approval", "started_by"]
 
 
 def obtain_approval(*, evidence: Evidence, policy: ApplicablePolicy) -> None:
@@ -145,6 +146,7 @@ def decide_approval(
     """
     asked = ApprovalRequest.objects.get(pk=approval_id)
     _require_permission(asked, staff_user_id)
+    note = _checked_note(note)
     with evidence_transaction(workflow_id=asked.subject_id, now=now) as evidence:
         workflow = evidence.workflow
         current = asked.command_number == workflow.command_number  # not one that a later command replaced
@@ -179,6 +181,13 @@ def decide_approval(
     return approval
 
 
+def _checked_note(note: str) -> str:
+    try:
+        return check_note(note)
+    except IntakeRefusedError as refused:
+        raise DecisionRefusedError(refused.code) from refused
+
+
 def _require_permission(approval: ApprovalRequest, staff_user_id: int) -> None:
     """Staff decide for their own merchant, if they may approve, and never about a request of their own."""
     may = StaffMembership.objects.filter(
@@ -189,11 +198,11 @@ def _require_permission(approval: ApprovalRequest, staff_user_id: int) -> None:
     about_themselves = RefundWorkflow.objects.filter(
         pk=approval.subject_id, customer__user_id=staff_user_id
     ).exists()
-    if about_themselves or _started_it(approval.subject_id, staff_user_id):
+    if about_themselves or started_by(approval.subject_id, staff_user_id):
         raise DecisionRefusedError("OWN_REQUEST")
 
 
-def _started_it(workflow_id: str, staff_user_id: int) -> bool:
+def started_by(workflow_id: str, staff_user_id: int) -> bool:
     """Tell whether this person opened the refund as staff: whoever rebuilds its command later, they never approve."""
     me = Actor.staff(staff_user_id)
     return RefundWorkflowEvent.objects.filter(

@@ -207,10 +207,10 @@ class _Check:
         )
 
     def _went_back_elsewhere(self) -> bool:
-        """Tell whether refunds of others, as the ledger now holds them, leave less than this one would take."""
+        """Tell whether refunds that succeeded, as the ledger now holds them, left nothing of the payment."""
         done = [r for lookup in self.lookups for r in lookup.refunds if r.status is ProviderStatus.SUCCEEDED]
         money = conservation_of(self.operation.payment_id, leaving_out_operation=self.operation.pk)
-        return bool(done) and money.captured - money.refunded < self.operation.amount_minor_units
+        return bool(done) and money.captured <= money.refunded
 
     def _next_wait(self) -> timedelta | None:
         """Return the growing wait before the next scheduled check, or None when people must take over.

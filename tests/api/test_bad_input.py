@@ -95,3 +95,16 @@ def test_text_of_the_whole_world_is_fine(api, order):
     response = post(api, json.dumps({"message": words, "order_number": "2841"}))
     assert response.status_code == 201
     assert ErasableText.objects.get().body == words
+
+
+def test_a_card_number_as_a_members_name_is_not_echoed(api):
+    answer = post(api, '{"message": "Twice.", "card 4242424242424242": 1}')
+    assert problem_of(answer) == (422, "unknown_field")
+    assert [error["field"] for error in answer.json()["errors"]] == ["card [card number removed]"]
+
+
+def test_a_card_number_as_idempotency_key_is_refused_and_not_stored(api):
+    answer = post(api, body(), headers={"Idempotency-Key": "4242-4242-4242-4242"})
+    assert problem_of(answer) == (422, "idempotency_key_invalid")
+    assert "4242" not in answer.text
+    assert not RefundWorkflow.objects.exists()

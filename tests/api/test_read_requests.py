@@ -102,3 +102,10 @@ def test_a_page_of_requests_takes_the_same_queries_whatever_its_size(db, django_
     # 2 for the token and the customer, 2 for the page, 7 for the rows beside it.
     with django_assert_num_queries(11):
         assert api.get(URL).json()["count"] == size
+
+
+def test_a_request_that_is_not_theirs_is_logged_without_its_id(api, order, caplog):
+    assert problem_of(api.get(f"{URL}/wf_SECRET77")) == (404, "not_found")
+    (line,) = [record.msg for record in caplog.records if "request.not_found" in record.getMessage()]
+    assert line["customer_id"] == order.customer_id
+    assert not any("SECRET77" in str(record.msg) for record in caplog.records if record.name == "api")

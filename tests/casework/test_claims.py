@@ -135,3 +135,19 @@ def test_claiming_the_case_of_an_unreadable_source_takes_the_request_over(mercha
 def test_a_weekend_is_no_business_day(opened, days, due):
     start_at = NOW.fromisoformat(f"{opened}T17:00:00+00:00")
     assert business_days_after(start_at, days) == NOW.fromisoformat(f"{due}T17:00:00+00:00")
+
+
+def test_whoever_asked_for_a_refund_does_not_keep_its_reviewers_away(charge, starter, colleague):
+    workflow = start(charge, starter, amount_minor_units=1)
+    assert refused(claim, ticket_of(workflow), starter) == "OWN_REQUEST"
+    claim(ticket_of(workflow), colleague)
+
+
+def test_neither_does_whoever_rebuilt_its_command_nor_whoever_started_it_before(
+    charge, merchant, starter, colleague
+):
+    workflow = start(charge, starter, amount_minor_units=1)
+    RefundWorkflow.objects.filter(pk=workflow.pk).update(maker_id=f"user:{colleague.pk}")
+    for who in (starter, colleague):
+        assert refused(claim, ticket_of(workflow), who) == "OWN_REQUEST"
+    claim(ticket_of(workflow), make_staff(merchant=merchant))

@@ -168,7 +168,8 @@ def test_a_request_is_closed_without_a_refund_and_its_customer_told(order, start
     pipeline.close_without_refund(action=action(workflow, starter), outcome=outcome, now=NOW)
     assert state(workflow) == outcome
     assert not ReviewCase.objects.filter(closed_at__isnull=True).exists()
-    assert Notification.objects.get().logical_event_id == f"{topic}:{workflow.pk}"
+    closed = RefundWorkflow.objects.get(pk=workflow.pk)
+    assert Notification.objects.get().logical_event_id == f"{topic}:{closed.pk}.{closed.state_sequence}"
 
 
 def test_asking_the_provider_again_is_recorded_and_moves_nothing(merchant, order, starter):

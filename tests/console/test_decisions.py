@@ -308,3 +308,16 @@ def test_a_decision_without_a_csrf_token_is_refused(reviewer, waiting):
 def test_other_methods_are_refused(as_reviewer, waiting, method):
     assert getattr(as_reviewer, method)(address(waiting)).status_code == 405
     assert as_reviewer.post(f"/admin/review/{ticket_of(waiting)}/").status_code == 405
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+def test_a_note_with_a_card_number_comes_back_for_editing_without_it(as_reviewer, waiting, decision):
+    before = counted()
+    answer = post(as_reviewer, waiting, decision, note="Paid with 4242-4242-4242-4242, twice.")
+    assert answer.status_code == 422
+    assert "The note contains a card number." in answer.text
+    assert "Paid with [card number removed], twice.</textarea>" in answer.text
+    assert "4242-4242" not in answer.text
+    assert " checked" in answer.text  # the chosen reason stays
+    assert latest_approval(waiting).request_fingerprint in answer.text
+    assert counted() == before

@@ -3,7 +3,14 @@ from datetime import timedelta
 import pytest
 
 from ledger.findings import ReasonCode
-from refunds.console.wording import WHY_A_PERSON, WHY_REFUSED, waiting_text, why_a_person, why_refused
+from refunds.console.wording import (
+    WHY_A_PERSON,
+    WHY_NOT_DONE,
+    WHY_REFUSED,
+    waiting_text,
+    why_a_person,
+    why_refused,
+)
 from refunds.proposers.check_results import CheckRule
 from refunds.states import CheckVerdict
 
@@ -13,6 +20,7 @@ def test_every_reason_that_can_open_a_case_has_a_sentence():
         *(code for code in ReasonCode if code.needs_investigation),
         *CheckRule,
         "PERSON_REQUIRED",
+        "CUSTOMER_ASKED_PERSON",
         "POLICY_MISSING",
         "POLICY_OVERLAP",
         "POLICY_UNREADABLE",
@@ -28,6 +36,13 @@ def test_every_reason_that_can_open_a_case_has_a_sentence():
 def test_an_unknown_code_is_shown_as_it_is():
     assert why_a_person("SOMETHING_NEW") == "Reason code: SOMETHING_NEW."
     assert why_a_person("") == "No reason was recorded."
+
+
+@pytest.mark.parametrize(
+    "code", ["NOTE_REQUIRED", "NOTE_TOO_LONG", "NOTE_NOT_READABLE", "NOTE_HAS_CARD_NUMBER"]
+)
+def test_what_is_wrong_with_a_note_has_a_sentence_wherever_notes_are_written(code):
+    assert WHY_NOT_DONE[code] == WHY_REFUSED[code]
 
 
 @pytest.mark.parametrize("code", [*WHY_REFUSED, "SOMETHING_NEW"])

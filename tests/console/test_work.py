@@ -108,7 +108,7 @@ def test_an_action_repeats_its_target_asks_for_a_reason_and_is_done(as_reviewer,
     assert answer.status_code == 302
     assert state(owned) == ENDS[action]
     assert [nudge.task for nudge in sent] == {
-        "read-again/": ["advance_workflow"], "rebuild/": [], "close/": ["retry_notifications"],
+        "read-again/": ["advance_workflow"], "rebuild/": [], "close/": ["deliver_notifications"],
     }[action]  # fmt: skip
     shown = as_reviewer.get(answer["Location"])
     assert "REVIEW" in shown.text
@@ -221,3 +221,26 @@ def test_the_queue_says_who_works_on_what_and_what_is_late(as_reviewer, reviewer
         listed = as_reviewer.get("/admin/review/", {"whose": whose}).text
         assert f"#{ticket_of(shown)}<" in listed
         assert f"#{ticket_of(hidden)}<" not in listed
+
+
+@pytest.mark.parametrize("action", ENTERED)
+def test_a_note_with_a_card_number_comes_back_for_editing_without_it(as_reviewer, owned, sent, action):
+    as_reviewer.post(at(owned, "claim/"))
+    entered = ENTERED[action] | {"note": "Card 4242,4242,4242,4242 was used."}
+    answer = as_reviewer.post(at(owned, action), entered)
+    assert answer.status_code == 422
+    assert "The note contains a card number." in answer.text
+    assert "Card [card number removed] was used.</textarea>" in answer.text
+    assert "4242,4242" not in answer.text
+    assert (state(owned), sent) == ("MANUAL_REVIEW", [])
+
+
+def test_the_maker_of_a_command_does_not_claim_its_approval(client, merchant, reviewer):
+    asked = start(charge_of(merchant, refreshed_at=now_utc()), reviewer, now=now_utc())
+    client.force_login(reviewer)
+    refused = client.post(at(asked, "claim/"))
+    assert refused.status_code == 409
+    assert "Nothing was changed." in refused.text
+    assert ReviewCase.objects.get(ticket=ticket_of(asked)).claimed_by == ""
+    client.force_login(make_staff(merchant=merchant))
+    assert client.post(at(asked, "claim/")).status_code == 302

@@ -221,14 +221,26 @@ def test_strangers_and_forms_without_a_token_change_nothing(asked, action):
 
 @pytest.mark.failure("F102")
 @pytest.mark.parametrize("action", ["message", "person", "order"])
-def test_who_sends_too_often_waits_but_may_always_withdraw(browser, asked, action):
+def test_who_sends_too_often_waits_but_may_still_withdraw(browser, asked, action):
     with override_settings(NEW_REQUESTS_PER_MINUTE=0):
         answer = browser.post(address(asked, action), WRITTEN, headers={"X-Forwarded-For": "198.51.100.7"})
         assert answer.status_code == 429
         assert 1 <= int(answer.headers["Retry-After"]) <= 60
         assert (state_of(asked), asked.messages.count()) == (_W.EVIDENCE_PENDING, 1)
         assert browser.get(address(asked)).status_code == 200
+    with override_settings(NEW_REQUESTS_PER_MINUTE=1):  # used up by now, in whatever minute of the clock
+        browser.post(address(asked, "order"), WRITTEN)
         assert browser.post(address(asked, "withdraw")).status_code == 302
+
+
+@pytest.mark.failure("F102")
+def test_withdrawing_is_limited_too(browser, asked):
+    with override_settings(NEW_REQUESTS_PER_MINUTE=0):
+        assert browser.get(address(asked, "withdraw")).status_code == 200
+        answer = browser.post(address(asked, "withdraw"))
+    assert answer.status_code == 429
+    assert 1 <= int(answer.headers["Retry-After"]) <= 60
+    assert state_of(asked) == _W.EVIDENCE_PENDING
 
 
 @pytest.mark.parametrize("action", ACTIONS)

@@ -231,3 +231,18 @@ def test_the_page_asks_few_queries(browser, order, django_assert_num_queries):
     with django_assert_num_queries(4):  # session, user, customer, orders
         page = browser.get(URL)
     assert page.content.decode().count('type="radio"') == 12
+
+
+@pytest.mark.parametrize("field", ["order", "other_order"])
+@pytest.mark.parametrize("typed", ["4242424242424242", "4242 4242 4242 4242" + " x" * 40])
+def test_a_card_number_in_the_order_field_is_not_shown_again(browser, field, typed):
+    page = send(browser, **({"order": "", "other_order": ""} | {field: typed})).content.decode()
+    assert "There is a problem" in page
+    assert typed[:12] not in page
+    assert ("order #[card number removed] in this account" in page) == (len(typed) == 16)
+
+
+def test_an_own_order_whose_number_looks_like_a_card_can_be_named(browser, order):
+    make_order(customer=order.customer, number="4242424242424242")
+    assert send(browser, order="", other_order="4242424242424242").status_code == 302
+    assert RefundWorkflow.objects.get().order.number == "4242424242424242"

@@ -190,3 +190,12 @@ def test_the_check_asks_few_queries(browser, django_assert_num_queries):
     form = {"message": WORDS, "order": "2841", "client_token": "t"}
     with django_assert_num_queries(6):  # session, user, customer, order by number, order, open request
         browser.post(URL, form)
+
+
+@pytest.mark.failure("F141")
+def test_changing_a_text_that_is_far_too_long_shows_its_beginning(browser):
+    sent = {"message": "4 " * 100_000, "order": "2841", "client_token": "t", "change": "1"}
+    assert browser.post(URL, sent).content.decode().count("4 ") < 1200
+    refused = browser.post(URL, {name: value for name, value in sent.items() if name != "change"})
+    assert refused.status_code == 422
+    assert refused.content.decode().count("4 ") < 1200

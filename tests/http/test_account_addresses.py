@@ -1,5 +1,8 @@
 """Which of allauth's addresses answer: an e-mail address decides whose records somebody sees."""
 
+import socket
+import time
+
 import pytest
 from allauth.account import urls as everything
 from allauth.account.models import EmailAddress
@@ -135,6 +138,44 @@ def test_too_many_attempts_say_how_long_to_wait(client):
     assert answers[-1].status_code == 429
     assert answers[-1].headers["Retry-After"] == "60"
     assert "Too many attempts" in text_of(answers[-1])
+
+
+@pytest.mark.failure("F136")
+@pytest.mark.parametrize("address", ["//[", "http://[", "https://[::1", "//a\u2100b"])
+def test_a_next_page_that_is_no_address_leads_to_the_usual_one(client, address):
+    user = with_password(make_customer().user)
+    for path in ("login/", "logout/", "password/reset/", "password/change/", "reauthenticate/"):
+        assert client.get(f"/accounts/{path}", {"next": address}).status_code in {200, 302}, path
+    assert client.get("/admin/login/", {"next": address}).status_code == 302
+    reset = client.post("/accounts/password/reset/", {"email": user.email, "next": address})
+    assert (reset.status_code, reset.headers["Location"]) == (302, "/accounts/password/reset/done/")
+    assert sign_in(client, user, next=address).headers["Location"] == "/support/"
+    for path in ("/accounts/login/", "/accounts/reauthenticate/", "/admin/login/"):
+        assert client.get(path, {"next": address}).status_code < 500, path
+    assert client.post("/accounts/logout/", {"next": address}).status_code == 302
+
+
+@pytest.mark.parametrize("server", ["refuses", "hangs"])
+def test_a_mail_server_that_is_away_changes_nothing_that_a_visitor_sees(client, settings, server, caplog):
+    make_user(email="ada@example.com")
+    settings.EMAIL_BACKEND = "notifications.channels.email.configured_backend"
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1] if server == "hangs" else 1
+        settings.EMAIL_URL = f"smtp://127.0.0.1:{port}?timeout=0.3"
+        begun = time.monotonic()
+        answers = [
+            client.post("/accounts/password/reset/", {"email": email})
+            for email in ("ada@example.com", "nobody@example.com")
+        ]
+        assert time.monotonic() - begun < 5
+    seen = {(answer.status_code, answer.headers["Location"], answer.content) for answer in answers}
+    assert seen == {(302, "/accounts/password/reset/done/", b"")}
+    failed = [record for record in caplog.records if "account.mail_failed" in record.getMessage()]
+    assert [record.msg["error"] for record in failed] == (
+        ["SMTPSERVERDISCONNECTED" if server == "hangs" else "CONNECTIONREFUSEDERROR"] * 2
+    )
+    assert all(record.exc_info is None for record in failed)
+    assert "ada@example.com" not in caplog.text
 
 
 @pytest.mark.failure("F102")

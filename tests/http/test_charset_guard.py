@@ -1,4 +1,4 @@
-"""The charset of ``Content-Type``, over the WSGI application that gunicorn serves."""
+"""The charset of ``Content-Type``, and headers nobody can read, over the WSGI application that gunicorn serves."""
 
 import io
 from wsgiref.util import setup_testing_defaults
@@ -14,7 +14,9 @@ CODECS = (
 )  # fmt: skip
 
 
-def call(path="/accounts/login/", *, content_type, method="POST", query="", body=b"login=a&password=b"):
+def call(
+    path="/accounts/login/", *, content_type, method="POST", query="", body=b"login=a&password=b", accept=""
+):
     """Return status and headers of one request."""
     environ = {
         "REQUEST_METHOD": method,
@@ -22,6 +24,7 @@ def call(path="/accounts/login/", *, content_type, method="POST", query="", body
         "QUERY_STRING": query,
         "CONTENT_TYPE": content_type,
         "CONTENT_LENGTH": str(len(body)),
+        "HTTP_ACCEPT": accept,
         "wsgi.input": io.BytesIO(body),
     }
     setup_testing_defaults(environ)
@@ -93,12 +96,62 @@ def test_a_header_that_nobody_can_read_is_no_fault(content_type):
         b'Content-Disposition: form-data; name="a"\r\nContent-Transfer-Encoding: base64',
         b'Content-Disposition: form-data; name="\xff"',
         b"Content-Disposition: form-data",
+        b'Content-Disposition: form-data; name="a"; a*=1; a*0*=b',
     ],
 )
 def test_a_part_that_nobody_can_read_is_no_fault(part):
     body = b"--x\r\n" + part + b"\r\n\r\n\xff!\r\n--x--\r\n"
     for path in ("/accounts/login/", "/support/"):
         assert call(path, content_type="multipart/form-data; boundary=x", body=body)[0] < 500
+
+
+@pytest.mark.django_db
+@pytest.mark.failure("F136")
+@pytest.mark.parametrize("path", ["/accounts/login/", "/support/", "/api/v1/refund-requests"])
+def test_a_form_whose_parts_nobody_can_read_is_refused(path):
+    part = b'--x\r\nContent-Disposition: form-data; name="a"; a*=1; a*0*=b\r\n\r\n!\r\n--x--\r\n'
+    status, headers = call(path, content_type="multipart/form-data; boundary=x", body=part)
+    assert status == 400
+    is_api = path.startswith("/api/")
+    assert headers["Content-Type"].startswith("application/problem+json" if is_api else "text/html")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/accounts/login/", "/support/"])
+def test_a_form_in_parts_is_read(path):
+    body = b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n!\r\n--x--\r\n'
+    assert call(path, content_type="multipart/form-data; boundary=x", body=body)[0] == 403  # no CSRF token
+
+
+@pytest.mark.django_db
+@pytest.mark.failure("F136")
+@pytest.mark.parametrize("path", ["/api/v1/refund-requests", "/api/schema/", "/accounts/login/", "/livez"])
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "application/json; a*=1; a*0*=b",
+        "text/html, application/json; a*=1; a*0*=b;q=1",
+        "text/html; a*=nonsense''b",
+    ],
+)
+def test_an_accept_header_that_nobody_can_read_is_refused(path, accept):
+    status, headers = call(path, content_type="", method="GET", body=b"", accept=accept)
+    assert status == 400
+    is_api = path.startswith("/api/")
+    assert headers["Content-Type"].startswith("application/problem+json" if is_api else "text/html")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "accept",
+    ["", "*/*", ",;", "text/html;q=0.9, */*;q=0.8", "application/json; a*=utf-8''b", 'a/b; c="d, e"'],
+)
+def test_any_other_accept_header_is_passed_on(accept):
+    assert call("/accounts/login/", content_type="", method="GET", body=b"", accept=accept)[0] == 200
+    assert call("/api/v1/refund-requests", content_type="", method="GET", body=b"", accept=accept)[0] in {
+        401,
+        406,
+    }
 
 
 def test_a_head_request_has_no_body():

@@ -1,8 +1,7 @@
 import pytest
 
-from approvals.models import ReviewCase
+from ledger.models import Payment
 from refunds.evidence.remaining import conservation_of
-from refunds.gateways.contract import STRIPE_V1
 from refunds.models import GatewayResponse, ReconciliationCheck
 from refunds.nudges import advance
 
@@ -53,24 +52,29 @@ def test_an_unreadable_answer_is_unknown_and_then_completed(desk):
 
 
 @pytest.mark.failure("F011")
-@pytest.mark.failure("F009")
-def test_never_arrived_is_not_resent_and_ends_with_people(desk):
+def test_never_arrived_is_proven_absent_and_sent_again_as_the_same_command(desk):
     made, workflow_id = lose_answer(desk, kind="drop_before", count=1)
+    desk.scan()
     assert desk.operation(workflow_id).state == "STATUS_UNKNOWN"
-
-    for _ in range(len(STRIPE_V1.reconciliation_intervals) + 1):
-        desk.scan()
-        desk.later(hours=5)
-
-    operation = desk.operation(workflow_id)
-    assert (operation.state, desk.workflow(workflow_id).state) == ("MANUAL_REVIEW", "MANUAL_REVIEW")
-    verdicts = list(ReconciliationCheck.objects.values_list("verdict", flat=True))
-    assert verdicts == ["NOT_FOUND_YET"] * (len(STRIPE_V1.reconciliation_intervals) + 1)
     assert len(desk.posts()) == 1
-    assert desk.sim.refunds() == []
-    case = ReviewCase.objects.get(subject_id=workflow_id, closed_at=None)
-    assert (case.kind, case.ticket > 8900) == ("FINANCE", True)
+
+    desk.later(minutes=20)
+    Payment.objects.update(refreshed_at=desk.now)
+    for _ in range(3):
+        desk.scan()
+
+    assert desk.story(workflow_id)[1] == [
+        *("CREATED", "SUBMITTED", "STATUS_UNKNOWN", "CONFIRMED_ABSENT", "SUBMITTED", "COMPLETED")
+    ]
+    verdicts = list(ReconciliationCheck.objects.order_by("pk").values_list("verdict", flat=True))
+    assert verdicts[-1] == "CONFIRMED_ABSENT"
+    assert set(verdicts[:-1]) == {"NOT_FOUND_YET"}
+    assert len(desk.posts()) == 2
+    assert len({post["idempotency_key"] for post in desk.posts()}) == 1
+    assert len({post["body"] for post in desk.posts()}) == 1
+    assert len(desk.sim.refunds()) == 1
     assert conservation_of(made.refunded.pk).remaining == 0
+    desk.assert_books_agree()
 
 
 def test_a_refused_refund_is_rejected_with_the_providers_evidence(desk):

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -6,6 +8,7 @@ from ledger.intake import (
     IntakeRefusedError,
     check_client_token,
     check_message,
+    check_note,
     check_order_number,
     check_problem,
     without_card_numbers,
@@ -83,6 +86,18 @@ def test_a_message_with_a_card_number_is_refused_and_says_what_to_do_instead(wri
     assert check_message(shown) == shown
 
 
+def test_no_more_than_a_message_may_hold_is_shown_again_and_no_part_of_a_card_number():
+    card = "4242 4242 4242 4242"
+    for before in range(1980, 2002):
+        shown = without_card_numbers("x" * before + f" {card} and so on")
+        assert "42" not in shown
+        assert len(shown) <= 2000 + len("[card number removed]")
+    assert without_card_numbers("x\r\n" * 1000) == "x\n" * 1000
+    begun = time.thread_time()
+    assert len(without_card_numbers("4 " * 500_000)) <= 2000
+    assert time.thread_time() - begun < 0.5
+
+
 @pytest.mark.parametrize(
     "fine",
     ["the card ending in 4242", "orders 2841 2842 2843 2844", "ch_4242424242424242", "4242 4242 4242 4241"],
@@ -133,6 +148,26 @@ def test_a_client_token_is_visible_ascii_of_bounded_length():
     assert check_client_token("a" * 100) == "a" * 100
     for wrong in ("", "a" * 101, "a b", "a\n", "é", "\x00"):
         assert code_of(check_client_token, wrong) == "CLIENT_TOKEN_INVALID"
+
+
+@pytest.mark.parametrize("token", ["4242424242424242", "order-4242-4242-4242-4242"])
+def test_a_client_token_is_no_place_for_a_card_number(token):
+    with pytest.raises(IntakeRefusedError) as refused:
+        check_client_token(token)
+    assert (refused.value.code, "card number" in refused.value.text) == ("CLIENT_TOKEN_INVALID", True)
+    assert check_client_token("3f8a2c1e-4242-4242-8242-424242424242")
+
+
+def test_a_note_is_checked_like_a_message_but_may_be_empty():
+    assert (check_note(" \n"), check_note(" Two\r\ncoats. ")) == ("", "Two\ncoats.")
+    for wrong, code in {
+        "paid with 4242 4242 4242 4242": "NOTE_HAS_CARD_NUMBER",
+        "a\x1bb": "NOTE_NOT_READABLE",
+        "a\u202eb": "NOTE_NOT_READABLE",
+        "x" * 2001: "NOTE_TOO_LONG",
+        "\u200b": "NOTE_REQUIRED",
+    }.items():
+        assert code_of(check_note, wrong) == code
 
 
 def test_a_problem_is_one_of_the_known_ones():

@@ -183,6 +183,7 @@ def test_every_entry_can_be_said():
             {"state_reason": "NOT_ANSWERED"},
             {"state_reason": "ATTACHED", "attached_to": "RF-0000-0000"},
             {"state_reason": "CUSTOMER_ASKED_PERSON"},
+            {"state_reason": "REFUNDED_ELSEWHERE"},
         )
     }
     said |= {statement_for(confirmed(receipt=receipt)).key for receipt in Receipt}

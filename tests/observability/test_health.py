@@ -14,7 +14,7 @@ STRANGER = {"REMOTE_ADDR": "203.0.113.9"}
 
 
 def ask(path, **meta):
-    return Client().get(path, **meta)
+    return Client().get(path, **{"HTTP_HOST": "localhost"} | meta)
 
 
 @pytest.fixture
@@ -74,7 +74,9 @@ def test_a_database_that_hangs_holds_the_probe_for_seconds_only(monkeypatch):
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("meta", [STRANGER, {"HTTP_X_FORWARDED_FOR": "127.0.0.1"}])
+@pytest.mark.parametrize(
+    "meta", [STRANGER, {"HTTP_X_FORWARDED_FOR": "127.0.0.1"}, {"HTTP_HOST": "desk.example"}]
+)
 def test_strangers_learn_one_word(meta, nowhere):
     answer = ask("/readyz", **meta)
     assert (answer.status_code, answer.json()) == (503, {"status": "unready"})
@@ -98,8 +100,10 @@ def test_anybody_may_ask_and_the_services_are_asked_once_a_second(monkeypatch):
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/metrics"])
 def test_probes_need_no_host_and_no_https(settings, path):
     settings.SECURE_SSL_REDIRECT = True
-    assert ask(path, HTTP_HOST="10.1.2.3:8000").status_code == 200
-    assert Client().head(path).status_code == 200
+    settings.METRICS_TOKEN = "right-right-right"
+    told = {"HTTP_HOST": "10.1.2.3:8000", "HTTP_AUTHORIZATION": "Bearer right-right-right"}
+    assert ask(path, **told).status_code == 200
+    assert Client().head(path, **told).status_code == 200
     assert Client().post(path).status_code == 405
 
 
@@ -115,7 +119,18 @@ def test_probes_need_no_host_and_no_https(settings, path):
         (0, {"HTTP_FORWARDED": "for=127.0.0.1"}, 403),
         (1, {}, 200),  # the proxy was not passed
         (1, {"HTTP_X_FORWARDED_FOR": "127.0.0.1, 203.0.113.9"}, 403),
-        (1, {"HTTP_X_FORWARDED_FOR": "203.0.113.9, 127.0.0.1"}, 200),
+        (1, {"HTTP_X_FORWARDED_FOR": "203.0.113.9, 127.0.0.1"}, 403),  # a client's own word, or a proxy here
+        (1, {"HTTP_X_FORWARDED_FOR": "127.0.0.1"}, 403),
+        (0, {"HTTP_X_REAL_IP": "127.0.0.1"}, 403),
+        (0, {"HTTP_VIA": "1.1 proxy"}, 403),
+        (0, {"HTTP_X_FORWARDED_FOR": ""}, 403),
+        (0, {"HTTP_HOST": "desk.example"}, 403),  # a proxy here that adds nothing
+        (0, {"HTTP_HOST": ""}, 403),
+        (0, {"HTTP_HOST": "127.0.0.1.evil.example"}, 403),
+        (0, {"HTTP_HOST": "localhost@evil.example"}, 403),
+        (0, {"HTTP_HOST": "127.0.0.1:8000"}, 200),
+        (0, {"HTTP_HOST": "[::1]:8000"}, 200),
+        (0, {"HTTP_HOST": "LocalHost"}, 200),
         (2, {"HTTP_X_FORWARDED_FOR": "127.0.0.1"}, 403),
         (1, STRANGER, 403),
     ],

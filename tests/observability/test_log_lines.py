@@ -1,11 +1,14 @@
 """What a line holds: the shape of a transition's event, and the ids that are bound around it."""
 
 import logging
+import smtplib
 import sys
 from datetime import timedelta
 
+import psycopg
 import pytest
 import structlog
+from django.db import OperationalError, ProgrammingError
 from django.test import Client
 from django.utils import timezone
 
@@ -172,3 +175,26 @@ def test_a_made_up_method_is_a_dash(log):
     Client().generic("CANARYMETHOD", "/support/")
     assert "CANARYMETHOD" not in log.text
     assert log.named("request_finished")
+
+
+def test_a_refused_mail_is_told_without_its_addresses_and_words():
+    from config.tracebacks import format_exception  # noqa: PLC0415
+
+    for error in (
+        smtplib.SMTPRecipientsRefused({"jane": (550, b"no such person")}),
+        smtplib.SMTPDataError(554, b"your text about my street"),
+    ):
+        shown = format_exception((type(error), error, None))
+        assert f"smtplib.{type(error).__name__}: (" in shown
+        assert "sha256" in shown
+        for words in ("jane", "person", "street"):
+            assert words not in shown
+
+
+@pytest.mark.parametrize("kind", [ProgrammingError, OperationalError, psycopg.OperationalError])
+def test_of_a_database_error_only_the_first_line_is_told(kind):
+    from config.tracebacks import format_exception  # noqa: PLC0415
+
+    error = kind("column \"x\" does not exist\nLINE 1: SELECT x WHERE body = 'my street'")
+    shown = format_exception((kind, error, None))
+    assert shown.endswith('column "x" does not exist')

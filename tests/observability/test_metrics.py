@@ -27,7 +27,7 @@ QUERIES = (
 
 def scrape():
     """Return every sample of ``/metrics``: (name, labels) -> value."""
-    answer = Client().get("/metrics")
+    answer = Client().get("/metrics", HTTP_HOST="localhost")
     assert answer.status_code == 200
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
@@ -93,7 +93,7 @@ def test_a_value_that_this_version_does_not_know_is_other_and_a_strange_job_is_l
 def test_a_scrape_asks_a_fixed_number_of_times(django_assert_num_queries):
     for _ in range(2):
         with django_assert_num_queries(QUERIES):
-            Client().get("/metrics")
+            Client().get("/metrics", HTTP_HOST="localhost")
         fill()
 
 
