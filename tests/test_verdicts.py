@@ -216,11 +216,24 @@ def test_absence_needs_the_whole_rule(known, found):
     assert (verdict is _V.CONFIRMED_ABSENT) is (may_conclude and not refused and safe)
 
 
+def contradicts(known, found, reference):
+    """Restate: another reference is known as ours, or the payment's complete list knows nothing of this one."""
+    if known.processor_reference is not None:
+        return reference != known.processor_reference
+    whole = [lookup for lookup in found if lookup.surface == "refunds.list" and lookup.complete]
+    return bool(whole) and not any(
+        refund.processor_reference == reference for lookup in whole for refund in lookup.refunds
+    )
+
+
 @given(facts, checks)
 def test_the_verdict_follows_from_the_refunds_that_are_ours(known, found):
     judgement, mine = look(known, found), ours(known, found)
     if len(mine) > 1:
         assert (judgement.verdict, judgement.contradictory) == (_V.STILL_AMBIGUOUS, True)
+    elif mine and contradicts(known, found, *mine):
+        assert (judgement.verdict, judgement.contradictory) == (_V.STILL_AMBIGUOUS, True)
+        assert judgement.refund is None
     elif mine:
         assert judgement.refund.processor_reference in mine
         assert judgement.verdict not in {_V.NOT_FOUND_YET, _V.CONFIRMED_ABSENT, _V.CONFIRMED_REJECTED}

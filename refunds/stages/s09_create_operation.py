@@ -54,10 +54,7 @@ def create_operation(*, evidence: Evidence, policy: ApplicablePolicy) -> RefundO
         now=evidence.now,
     )
     if problem == STALE or (problem is None and not is_on(GATEWAY_WRITES)):
-        # Nothing is reserved while nothing may be sent, so APPROVED can still be withdrawn.
-        workflow.next_attempt_at = evidence.now + WAIT
-        workflow.claimed_until = None
-        workflow.save(update_fields=["next_attempt_at", "claimed_until"])
+        _wait(evidence)
         return None
     if problem is not None or approval is None:
         _void(evidence, approval, problem or "APPROVAL_NOT_STANDING", policy)
@@ -79,6 +76,13 @@ def create_operation(*, evidence: Evidence, policy: ApplicablePolicy) -> RefundO
     evidence.operation = operation
     evidence.move_workflow(WorkflowState.EXECUTING, why)
     return operation
+
+
+def _wait(evidence: Evidence) -> None:
+    """Look again later: nothing is reserved while nothing may be sent, so APPROVED can still be withdrawn."""
+    workflow = evidence.workflow
+    workflow.next_attempt_at, workflow.claimed_until = evidence.now + WAIT, None
+    workflow.save(update_fields=["next_attempt_at", "claimed_until"])
 
 
 def _new_operation(

@@ -92,6 +92,7 @@ def test_a_source_that_cannot_be_read_leaves_the_request_waiting_with_a_case(wor
     assert (record.reason, record.state_sequence) == ("SOURCE_UNREADABLE", None)
     assert record.evidence == {
         "failure": "TIMEOUT",
+        "detail": "no answer",
         "attempts": 3,
         "policy_version": record.policy_version,
         "ticket": case.ticket,

@@ -44,9 +44,20 @@ def test_a_late_answer_without_an_object_is_recorded_and_moves_nothing(answer_cl
 def test_an_answer_that_tells_nothing_new_is_recorded_and_moves_nothing(answer_class):
     operation = operation_in_state(_O.COMPLETED)
     before = path(operation), path(operation.workflow)
-    late(operation, answered(answer_class, refund=booked(operation)), add_attempt(operation))
+    known = booked(operation, processor_reference=operation.processor_reference)
+    late(operation, answered(answer_class, refund=known), add_attempt(operation))
     assert (path(operation), path(operation.workflow)) == before
     assert operation.attempts.get(number=2).response.answer_class == answer_class
+
+
+def test_an_answer_that_names_a_second_refund_is_for_people():
+    operation = operation_in_state(_O.COMPLETED)
+    known = operation.processor_reference
+    second = answered(_A.ACCEPTED, refund=booked(operation, processor_reference="re_second"))
+    late(operation, second, add_attempt(operation))
+    stored, workflow = both(operation)
+    assert (path(stored)[-1], path(workflow)[-1]) == ("MANUAL_REVIEW", "MANUAL_REVIEW")
+    assert stored.processor_reference == known
 
 
 def test_a_refusal_does_not_count_while_an_earlier_attempt_may_have_executed():
