@@ -51,7 +51,7 @@ def test_the_pool_waits_for_seconds_and_notices_the_server_again():
 @pytest.mark.django_db(transaction=True)
 def test_connections_that_the_server_ended_are_not_handed_out(client):
     connection.close()
-    connection.close_pool()  # what other tests of this process left in it is not the matter here
+    connection.close_pool()  # begin with one idle session: of many ended ones the pool tries a few, and backs off
     client.force_login(make_customer().user)
     assert client.get("/support/requests/").status_code == 200
     connection.close()  # back to the pool
