@@ -40,7 +40,7 @@ def send_nudges(nudges: Iterable[Nudge]) -> None:
 def _send(nudge: Nudge, carried: str) -> None:
     try:
         current_app.send_task(f"refunds.{nudge.task}", kwargs={**nudge.kwargs, "traceparent": carried})
-    except OperationalError:
+    except (OperationalError, RuntimeError):  # RuntimeError: the pool of a process that is ending is closed
         logger.warning("nudge.lost", task=nudge.task)
         NUDGES_LOST.inc()
 

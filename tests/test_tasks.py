@@ -7,6 +7,7 @@ import pytest
 from celery import current_app
 from django.db import transaction
 from django.utils import timezone
+from kombu import pools
 
 from config.celery import ASSISTANT, DEFAULT, MAIL, MONEY, app
 from ledger.models import AuditOutbox, AuditPublication, Heartbeat
@@ -160,11 +161,12 @@ def test_a_nudge_carries_the_trace_of_the_one_who_sent_it(monkeypatch, committed
 def broker_down():
     """Point the app at an address where nobody listens, with no connection kept from before."""
     url = app.conf.broker_url
-    app.pool.force_close_all()
+    pools.reset()  # a pool that is merely closed stays closed for every other test of this process
     app.conf.broker_url = "redis://127.0.0.1:1"
     app._pool = app.amqp._producer_pool = None
     yield
     app.conf.broker_url = url
+    pools.reset()
     app._pool = app.amqp._producer_pool = None
 
 
@@ -182,6 +184,18 @@ def test_a_broker_that_is_down_fails_nothing_and_the_scanner_finds_the_work(
         tasks.send_nudges([advance(workflow.pk)])
     assert warned == [("nudge.lost", {"task": "advance_workflow"})]
     assert find_resumable_work(now=now) == (advance(workflow.pk),)
+
+
+def test_a_pool_that_is_closed_already_costs_a_nudge_and_no_request(committed, monkeypatch):
+    def closed(*_args, **_kwargs):
+        raise RuntimeError("Acquire on closed pool")
+
+    warned = Warnings()
+    monkeypatch.setattr(app, "send_task", closed)
+    monkeypatch.setattr(tasks, "logger", warned)
+    with committed():
+        tasks.send_nudges([DELIVER])
+    assert warned == [("nudge.lost", {"task": "deliver_notifications"})]
 
 
 # -- one call down
