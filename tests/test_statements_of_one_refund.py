@@ -7,8 +7,7 @@ import pytest
 from django.test import Client
 from knox.models import AuthToken
 
-from config.demo.bench.stages import commits_of
-from config.demo.bench.statements import recording
+from config.demo.bench.statements import commits_of, recording
 from ledger.clock import now_utc
 from notifications.models import Notification
 from refunds import pipeline, tasks

@@ -10,7 +10,7 @@ from config.demo.bench.cost import Cost
 from config.demo.bench.load import Load, OutOfOrdersError, percentile
 from config.demo.bench.options import Options
 from config.demo.bench.report import Report
-from config.demo.bench.stages import commits_of
+from config.demo.bench.statements import commits_of
 from config.demo.bench.watcher import NotCompletedError, Watcher
 
 BURN = "import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\ninput()"

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
-from config.demo.bench.seed import order_number
+from config.demo.bench.orders import order_number
 from config.demo.services import ports
 
 PATH = "/api/v1/refund-requests"

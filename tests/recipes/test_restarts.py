@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from django.utils import timezone
 
-from config.demo.bench.seed import document
+from config.demo.bench.orders import document
 from config.demo.services import ports
 from refunds.states import HUMAN_WORKFLOW_STATES, TERMINAL_WORKFLOW_STATES
 from tests.recipes.asking import CUSTOMERS_AT_ONCE, Asking
@@ -67,7 +67,7 @@ def asking(tmp_path, database, broker, simulator):
     tokens = tmp_path / "tokens"
     for step in (
         ("django", "migrate", "--no-input", "-v", "0"),
-        ("config.demo.bench.seed", str(REQUESTS), str(tokens)),
+        ("django", "bench_seed", str(REQUESTS), str(tokens)),
     ):
         subprocess.run([sys.executable, "-m", *step], env=env, check=True)
     for order in document(count=REQUESTS, now=timezone.now())["orders"]:

@@ -18,7 +18,6 @@ from config.demo.runner.console import Console
 from config.demo.services.failure import ServiceError
 from config.demo.services.stopping import StopRequestedError, StopRequests
 
-PACKAGE: Final = "config.demo.bench"
 FAILURES: Final = (BenchError, ServiceError, NotCompletedError, OutOfOrdersError)
 
 
@@ -48,8 +47,8 @@ def _bench(options: Options, console: Console, requests: StopRequests, stack: Ex
     counters = Counters(rig.database.url, data=rig.data, programs=rig.programs)
     stack.callback(counters.close)
     tokens, stages = rig.folder / "tokens", rig.folder / "stages.json"
-    rig.supervisor.start(rig.step("seed", f"{PACKAGE}.seed", str(options.orders), str(tokens)))
-    rig.supervisor.start(rig.step("stages", f"{PACKAGE}.stages", str(tokens), str(stages)))
+    rig.supervisor.start(rig.step("seed", "django", "bench_seed", str(options.orders), str(tokens)))
+    rig.supervisor.start(rig.step("stages", "django", "bench_stages", str(tokens), str(stages)))
     report = Report(setting=setting(options, rig), stages=json.loads(stages.read_text()))
     if options.stages:
         print((rig.folder / "logs" / "stages.log").read_text())

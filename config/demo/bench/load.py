@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from config.demo.bench.client import Client
 from config.demo.bench.cost import Cost, Stretch
-from config.demo.bench.seed import order_number
+from config.demo.bench.orders import order_number
 from config.demo.bench.watcher import NotCompletedError, Watcher
 
 PATIENCE_SECONDS: Final = 120.0

@@ -14,10 +14,10 @@ from config.demo.bench.cost import Cost, Stretch
 from config.demo.bench.database import Counters
 from config.demo.bench.load import PATIENCE_SECONDS, Load
 from config.demo.bench.options import Options
+from config.demo.bench.orders import USED
 from config.demo.bench.product import PARTS
 from config.demo.bench.report import Report
 from config.demo.bench.rig import Rig
-from config.demo.bench.stages import USED
 from config.demo.bench.watcher import Watcher
 
 WARM_UP_IN_FLIGHT: Final = 8

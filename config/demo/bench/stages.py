@@ -1,28 +1,25 @@
 """Where the statements of one automatic refund go: the pipeline in this process, one step after another.
 
-``python -m config.demo.bench.stages TOKENS FILE``, in an environment of the product with a seeded database; the first
-two API tokens are used, each for its own order. Prints every statement with the functions that sent it, and writes
-the counts to FILE. Counted twice, by Django's log and by the server: they have to agree.
+``manage.py bench_stages`` runs it. Counted twice, by Django's log and by the server: they have to agree.
 """
 
-import json
-import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
-import django
 import psycopg
 from django.conf import settings
+from django.test import Client
 
 from config.demo.bench.database import Statements, is_at_commit
-from config.demo.bench.seed import order_number
+from config.demo.bench.statements import commits_of, recording
+from ledger.clock import now_utc
+from refunds import pipeline, tasks
+from refunds.gateways.registry import get_gateway
+from refunds.models import RefundWorkflow
+from refunds.nudges import DELIVER
 
 CREATED: Final = 201
-USED: Final = 2  # orders
-_WRITES: Final = frozenset({"INSERT", "UPDATE", "DELETE"})
-_WRITING_PARTS: Final = (" FOR NO KEY UPDATE", " FOR UPDATE", "(INSERT INTO ", "(UPDATE ")  # locks, and CTEs
 _CALLS: Final = """
     SELECT query, calls FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid
      WHERE d.datname = %s AND s.toplevel
@@ -43,8 +40,6 @@ class Steps:
 
     def take(self, name: str, step: Callable[[], Any]) -> Any:
         """Run one step; return what it returned."""
-        from config.demo.bench.statements import recording  # noqa: PLC0415 - needs Django's settings
-
         before = self._counted()
         with recording() as statements:
             result = step()
@@ -67,32 +62,8 @@ class Steps:
         return Statements(sum(calls for _, calls in rows) - at_commit, at_commit)
 
 
-def commits_of(statements: list[str]) -> int:
-    """Return how many transactions wrote or locked a row: those leave a commit record."""
-    commits, inside, wrote = 0, False, False
-    for sql in statements:
-        word = sql.split(maxsplit=1)[0].upper().rstrip(";")
-        if word == "BEGIN":
-            inside, wrote = True, False
-        elif word == "COMMIT":
-            commits, inside = commits + wrote, False
-        else:
-            writes = word in _WRITES or any(part in sql for part in _WRITING_PARTS)
-            wrote = wrote or (inside and writes)
-            commits += writes and not inside
-    return commits
-
-
 def refund_once(*, token: str, order: str) -> list[dict[str, Any]]:
     """Take one request from its POST to its published evidence; raises SystemExit when it ends elsewhere."""
-    from django.test import Client  # noqa: PLC0415 - needs Django's settings
-
-    from ledger.clock import now_utc  # noqa: PLC0415 - as above
-    from refunds import pipeline, tasks  # noqa: PLC0415 - as above
-    from refunds.gateways.registry import get_gateway  # noqa: PLC0415 - as above
-    from refunds.models import RefundWorkflow  # noqa: PLC0415 - as above
-    from refunds.nudges import DELIVER  # noqa: PLC0415 - as above
-
     client = Client(headers={"Authorization": f"Token {token}", "host": "127.0.0.1"})
     body = {"message": f"I was charged twice for order {order}.", "order_number": order}
 
@@ -119,20 +90,3 @@ def refund_once(*, token: str, order: str) -> list[dict[str, Any]]:
     if workflow.state != "COMPLETED":
         raise SystemExit(f"the refund ended in {workflow.state} ({workflow.reason_code})")
     return steps.found
-
-
-def main() -> None:
-    """Do it twice, since the first one fills caches and opens connections; tell about the second."""
-    django.setup()
-    first, second = Path(sys.argv[1]).read_text().split()[:USED]
-    refund_once(token=first, order=order_number(0))
-    found = refund_once(token=second, order=order_number(1))
-    for step in found:
-        print(f"\n{step['name']}: {step['sent']} statements, {step['at_commit']} more at commit")
-        for number, (kind, where) in enumerate(step["statements"], 1):
-            print(f"  {number:3} {kind:<50} {where}")
-    Path(sys.argv[2]).write_text(json.dumps(found))
-
-
-if __name__ == "__main__":
-    main()

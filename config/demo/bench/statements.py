@@ -18,6 +18,8 @@ from django.db import connection
 ROOT: Final = Path(__file__).resolve().parents[3]
 OURS: Final = ("refunds", "approvals", "notifications", "policies", "ledger", "config")
 _MARKERS: Final = {"BEGIN", "COMMIT", "ROLLBACK"}
+_WRITES: Final = frozenset({"INSERT", "UPDATE", "DELETE"})
+_WRITING_PARTS: Final = (" FOR NO KEY UPDATE", " FOR UPDATE", "(INSERT INTO ", "(UPDATE ")  # locks, and CTEs
 _TABLE: Final = re.compile(r'(?:INTO|UPDATE|FROM) "?(\w+)"?')
 
 
@@ -70,6 +72,22 @@ def recording() -> Iterator[list[Statement]]:
         yield recorder.found
     finally:
         connection.queries_log, connection.force_debug_cursor = kept, forced
+
+
+def commits_of(statements: list[str]) -> int:
+    """Return how many transactions wrote or locked a row: those leave a commit record."""
+    commits, inside, wrote = 0, False, False
+    for sql in statements:
+        word = sql.split(maxsplit=1)[0].upper().rstrip(";")
+        if word == "BEGIN":
+            inside, wrote = True, False
+        elif word == "COMMIT":
+            commits, inside = commits + wrote, False
+        else:
+            writes = word in _WRITES or any(part in sql for part in _WRITING_PARTS)
+            wrote = wrote or (inside and writes)
+            commits += writes and not inside
+    return commits
 
 
 def _is_ours(filename: str) -> bool:

@@ -51,7 +51,7 @@ def _set_up() -> None:
     product = Product(Options(), _desk(NO_BROKER))
     for words in (
         ("django", "migrate", "--no-input", "-v", "0"),
-        ("config.demo.bench.seed", os.environ["ORDERS"], str(_tokens(product))),
+        ("django", "bench_seed", os.environ["ORDERS"], str(_tokens(product))),
     ):
         subprocess.run((PYTHON, "-m", *words), env=product.everything_env, cwd=CHECKOUT, check=True)
 

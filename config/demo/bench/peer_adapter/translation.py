@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 import httpx2
 
 from config.demo.bench.client import Client
-from config.demo.bench.seed import order_number
+from config.demo.bench.orders import order_number
 from config.demo.bench.stubs import CURRENCY, Answer
 
 _PATH: Final = "/api/v1/refund-requests"

@@ -1,19 +1,15 @@
-"""Orders that were charged twice, loaded by the product's own loader; run in an environment of the product.
+"""Orders that were charged twice, as a document for the product's own loader. Pure.
 
-``python -m config.demo.bench.seed COUNT FILE`` writes one API token a line to FILE, by order number. Each order has a
-customer of its own: a refund looks at the customer's other purchases, and nobody has thousands of them.
+Each order has a customer of its own: a refund looks at the customer's other purchases, and nobody has thousands.
 """
 
-import sys
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any, Final
-
-import django
 
 MERCHANT: Final = "bench-shop"
 AMOUNT: Final = 4999
 CURRENCY: Final = "USD"
+USED: Final = 2  # orders that the look at single statements takes
 _AGO: Final = timedelta(hours=2)
 _APART: Final = timedelta(seconds=39)
 
@@ -63,27 +59,3 @@ def _order(index: int, placed_at: datetime) -> dict[str, Any]:
             for charge in range(2)
         ],
     }
-
-
-def seed(*, count: int) -> list[str]:
-    """Load the orders, one policy and one token for each customer; return the tokens by order."""
-    from knox.models import AuthToken  # noqa: PLC0415 - Django is set up by the caller
-
-    from config.demo.people import set_up_people  # noqa: PLC0415 - as above
-    from ledger.clock import now_utc  # noqa: PLC0415 - as above
-    from ledger.loading.loader import load_document  # noqa: PLC0415 - as above
-    from ledger.models import Customer, Merchant  # noqa: PLC0415 - as above
-
-    now = now_utc()
-    report = load_document(document(count=count, now=now), now=now)
-    if report.problems:
-        raise SystemExit("; ".join(str(problem) for problem in report.problems))
-    set_up_people(merchants=list(Merchant.objects.all()), now=now)
-    customers = Customer.objects.filter(merchant__code=MERCHANT).select_related("user").order_by("pk")
-    by_reference = {customer.reference: customer.user for customer in customers}
-    return [AuthToken.objects.create(user=by_reference[f"C-{index}"])[1] for index in range(count)]
-
-
-if __name__ == "__main__":
-    django.setup()
-    Path(sys.argv[2]).write_text("\n".join(seed(count=int(sys.argv[1]))))
