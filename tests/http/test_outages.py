@@ -2,6 +2,8 @@
 
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import psycopg
 import pytest
@@ -46,15 +48,8 @@ def test_the_pool_waits_for_seconds_and_notices_the_server_again():
     assert (pool["timeout"], pool["reconnect_timeout"]) == (3, 2)
 
 
-@pytest.mark.slow  # it ends every session of the database, so nothing else may use the pool meanwhile
-@pytest.mark.failure("F060")
-@pytest.mark.django_db(transaction=True)
-def test_connections_that_the_server_ended_are_not_handed_out(client):
-    connection.close()
-    connection.close_pool()  # begin with one idle session: of many ended ones the pool tries a few, and backs off
-    client.force_login(make_customer().user)
-    assert client.get("/support/requests/").status_code == 200
-    connection.close()  # back to the pool
+def end_sessions():
+    """End every session of this database, as a restart of the server does; return how many there were."""
     database = connection.settings_dict
     with psycopg.connect(
         host=database["HOST"],
@@ -67,7 +62,32 @@ def test_connections_that_the_server_ended_are_not_handed_out(client):
         ended = other.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [database["NAME"]]
         ).fetchall()
-    assert ended
+    return len(ended)
+
+
+def hold_connections(number):
+    """Take so many connections of this process's pool at once, and give them all back."""
+    together = Barrier(number)
+
+    def hold(_thread):
+        connection.ensure_connection()
+        together.wait(30)
+        connection.close()
+
+    with ThreadPoolExecutor(number) as threads:
+        list(threads.map(hold, range(number)))
+
+
+@pytest.mark.slow  # it ends every session of the database, so nothing else may use the pool meanwhile
+@pytest.mark.failure("F060")
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("idle", [1, 15])
+def test_connections_that_the_server_ended_are_not_handed_out(client, idle):
+    client.force_login(make_customer().user)
+    assert client.get("/support/requests/").status_code == 200
+    connection.close()  # back to the pool
+    hold_connections(idle)
+    assert end_sessions() >= idle
     assert client.get("/support/requests/").status_code == 200
 
 
