@@ -35,7 +35,7 @@ pytestmark = [
     pytest.mark.timeout(1200),
     pytest.mark.failure("F054"),
 ]
-ROUNDS, TOGETHER = int(os.environ.get("KILL_ROUNDS", "2")), 4
+ROUNDS, TOGETHER = int(os.environ.get("KILL_ROUNDS", "5")), 4
 AT_MOST = 3 * ROUNDS
 SLOTS = TOGETHER + 2  # the scanners' work goes on beside what hangs
 JITTER_SECONDS = 0.3

@@ -1,80 +1,33 @@
 """The shop simulator as a subprocess on a free port, and what the tables hold as the document that a shop sends."""
 
-import json
-import os
-import selectors
-import signal
-import subprocess
-import sys
-import urllib.request
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from ledger.models import LedgerEntry, Order
+from tests.support.simulator_process import SimulatorProcess
 
-_ROOT = Path(__file__).resolve().parents[2]
 
-
-class ShopSimulator:
+class ShopSimulator(SimulatorProcess):
     """Starts on construction; ``restart`` keeps the port and forgets every change.
 
     ``with ShopSimulator() as shop: shop.mirror(order)`` tells the shop what the tables hold of an order.
     """
 
+    module = "config.demo.shop_simulator"
     token = "shop-simulator-test"
 
     def __init__(self, *, book: Path | None = None) -> None:
         self.book = book
-        self._port = 0
-        self._process: subprocess.Popen[str] | None = None
-        self.start()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.stop()
+        super().__init__()
 
     @property
     def url(self) -> str:
         """The address for LEDGER_SOURCE_URL."""
-        return f"http://127.0.0.1:{self._port}"
+        return self.origin
 
-    @property
-    def port(self) -> int:
-        return self._port
-
-    def start(self) -> None:
-        """Start and wait until it says that it is ready."""
-        command = [sys.executable, "-m", "config.demo.shop_simulator", "--port", str(self._port)]
-        command += ["--token", self.token, *(["--book", str(self.book)] if self.book else [])]
-        self._process = subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True)
-        line = _first_line(self._process)
-        if "ready on" not in line:
-            self.stop()
-            raise RuntimeError(f"the shop simulator did not start: {line!r}")
-        self._port = int(line.rsplit(":", 1)[1])
-
-    def stop(self) -> int | None:
-        """End it as an operator would, and return its exit code; connections are refused from then on."""
-        process, self._process = self._process, None
-        if process is None:
-            return None
-        process.send_signal(signal.SIGTERM)
-        try:
-            code = process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            code = process.wait(10)
-        if process.stdout is not None:
-            process.stdout.close()
-        return code
-
-    def restart(self) -> None:
-        """Stop it and start it again on the same port."""
-        self.stop()
-        self.start()
+    def arguments(self) -> list[str]:
+        return ["--token", self.token, *(["--book", str(self.book)] if self.book else [])]
 
     # -- facts
     def mirror(self, *orders: Order) -> None:
@@ -112,19 +65,6 @@ class ShopSimulator:
         found = self.control("GET", "log")["requests"]
         assert isinstance(found, list)
         return found
-
-    def reset(self) -> None:
-        """Forget every fault, request and change."""
-        self.control("POST", "reset", {})
-
-    def control(self, method: str, path: str, value: Any = None) -> Any:
-        """Make one control request and return its JSON; raises HTTPError for a refused one."""
-        body = None if value is None else json.dumps(value).encode()
-        request = urllib.request.Request(
-            f"{self.url}/_sim/{path}", data=body, method=method, headers={"Content-Type": "application/json"}
-        )
-        with _OPENER.open(request, timeout=10) as response:
-            return json.load(response)
 
 
 def order_document(order: Order) -> dict[str, Any]:
@@ -166,16 +106,3 @@ def _entry(row: LedgerEntry) -> dict[str, Any]:
 
 def _named(order: Order) -> dict[str, str]:
     return {"merchant": order.merchant.code, "number": order.number}
-
-
-_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-
-
-def _first_line(process: subprocess.Popen[str], *, seconds: float = 30.0) -> str:
-    """Return the first line that the process prints, or what it printed until then."""
-    assert process.stdout is not None
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
-        if not selector.select(seconds):
-            return ""
-    return process.stdout.readline() or os.linesep

@@ -11,6 +11,7 @@ from typing import Any
 
 from config.demo.gateway_simulator.messages import ConnectionDroppedError
 from config.demo.gateway_simulator.refunds import STATUSES
+from config.demo.simulator_faults import ArmedFaults
 
 _LONGEST_SECONDS = 600.0
 
@@ -78,21 +79,17 @@ class Faults:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._armed: list[Fault] = []
+        self._armed: ArmedFaults[Fault] = ArmedFaults()
         self._waiting: list[_Waiting] = []
 
     def arm(self, value: Any) -> Fault:
         """Arm one fault from JSON; raises FaultError for anything it does not know."""
-        fault = _fault(value)
-        with self._lock:
-            self._armed.append(fault)
-        return fault
+        return self._armed.add(_fault(value))
 
     @property
     def may_leave_unread(self) -> bool:
         """Whether a request must be looked at before it is read."""
-        with self._lock:
-            return any(fault.kind is FaultKind.NOT_READ for fault in self._armed)
+        return any(fault.kind is FaultKind.NOT_READ for fault in self._armed.all())
 
     def take(
         self,
@@ -106,16 +103,12 @@ class Faults:
 
         Faults for unread requests are taken with ``only``: what is read already cannot be left unread.
         """
-        with self._lock:
-            for fault in self._armed:
-                right_time = (fault.kind is FaultKind.NOT_READ) == (only is FaultKind.NOT_READ)
-                if right_time and fault.matches(on, references, idempotency_key):
-                    if fault.count is not None:
-                        fault.count -= 1
-                        if fault.count == 0:
-                            self._armed.remove(fault)
-                    return fault
-        return None
+
+        def matches(fault: Fault) -> bool:
+            right_time = (fault.kind is FaultKind.NOT_READ) == (only is FaultKind.NOT_READ)
+            return right_time and fault.matches(on, references, idempotency_key)
+
+        return self._armed.take(matches)
 
     def wait(self, seconds: float, references: frozenset[str]) -> None:
         """Wait for a release, at most ``seconds``; raises ConnectionDroppedError if the wait was ended."""
@@ -135,20 +128,19 @@ class Faults:
 
     def clear(self) -> None:
         """Disarm everything; requests that wait go on."""
-        with self._lock:
-            self._armed.clear()
+        self._armed.clear()
         self._wake(None, drop=False)
 
     def end(self) -> None:
         """Disarm everything and drop what waits: the book is being emptied, or the process ends."""
-        with self._lock:
-            self._armed.clear()
+        self._armed.clear()
         self._wake(None, drop=True)
 
     def as_json(self) -> dict[str, Any]:
         """Return what is armed and how many requests wait."""
+        armed = [fault.as_json() for fault in self._armed.all()]
         with self._lock:
-            return {"armed": [fault.as_json() for fault in self._armed], "waiting": len(self._waiting)}
+            return {"armed": armed, "waiting": len(self._waiting)}
 
     def _wake(self, charge: str | None, *, drop: bool) -> int:
         with self._lock:

@@ -1,10 +1,11 @@
 """What may go wrong when mail is handed over, armed through the control side; in memory only."""
 
-import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
+
+from config.demo.simulator_faults import ArmedFaults
 
 LONGEST_SECONDS = 600.0
 
@@ -60,40 +61,26 @@ class Fault:
 
 
 class Faults:
-    """The armed faults, oldest first."""
+    """What was armed, by where in a delivery it happens."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._armed: list[Fault] = []
+        self._armed: ArmedFaults[Fault] = ArmedFaults()
 
     def arm(self, value: Any) -> dict[str, Any]:
         """Arm one fault from JSON and return it; raises FaultError for anything it does not know."""
-        fault = read_fault(value)
-        with self._lock:
-            self._armed.append(fault)
-        return asdict(fault)
+        return asdict(self._armed.add(read_fault(value)))
 
     def take(self, stage: Stage, recipients: list[str]) -> Fault | None:
         """Return the first fault for a stage, counted down; recipients are lower-case."""
-        with self._lock:
-            for fault in self._armed:
-                if fault.matches(stage, recipients):
-                    if fault.count is not None:
-                        fault.count -= 1
-                        if fault.count == 0:
-                            self._armed.remove(fault)
-                    return fault
-        return None
+        return self._armed.take(lambda fault: fault.matches(stage, recipients))
 
     def clear(self) -> None:
         """Disarm everything."""
-        with self._lock:
-            self._armed.clear()
+        self._armed.clear()
 
     def as_json(self) -> list[dict[str, Any]]:
         """Return what is armed."""
-        with self._lock:
-            return [asdict(fault) for fault in self._armed]
+        return [asdict(fault) for fault in self._armed.all()]
 
 
 def read_fault(value: Any) -> Fault:

@@ -1,10 +1,11 @@
 """What may go wrong with a shop, armed through the control side for the next requests or for all."""
 
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from config.demo.simulator_faults import ArmedFaults
 
 _LONGEST_SECONDS = 86_400.0 * 30
 
@@ -53,39 +54,26 @@ class Fault:
 
 
 class Faults:
-    """The armed faults, the oldest first. They live in memory; a restarted simulator has none."""
+    """What was armed, by the order that is asked for. A restarted simulator has none."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._armed: list[Fault] = []
+        self._armed: ArmedFaults[Fault] = ArmedFaults()
 
     def arm(self, value: Any) -> None:
         """Arm one fault from JSON; raises FaultError for anything it does not know."""
-        fault = _read(value)
-        with self._lock:
-            self._armed.append(fault)
+        self._armed.add(_read(value))
 
     def take(self, number: str) -> Fault | None:
         """Return the first fault for an order number, counted down."""
-        with self._lock:
-            for fault in self._armed:
-                if fault.order in (None, number):
-                    if fault.count is not None:
-                        fault.count -= 1
-                        if fault.count == 0:
-                            self._armed.remove(fault)
-                    return fault
-        return None
+        return self._armed.take(lambda fault: fault.order in (None, number))
 
     def clear(self) -> None:
         """Disarm every fault."""
-        with self._lock:
-            self._armed.clear()
+        self._armed.clear()
 
     def as_json(self) -> list[dict[str, Any]]:
         """Return what is armed, the next one first."""
-        with self._lock:
-            return [fault.as_json() for fault in self._armed]
+        return [fault.as_json() for fault in self._armed.all()]
 
 
 def _read(value: Any) -> Fault:
