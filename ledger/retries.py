@@ -23,7 +23,6 @@ class RetryRule:
     first_wait_seconds: float = 0.5
 
 
-POLICY_SOURCE: Final = RetryRule(attempts=3, wait_cap_seconds=2.0)
 LEDGER_SOURCE: Final = RetryRule(attempts=3, wait_cap_seconds=3.0)
 GATEWAY_LOOKUP: Final = RetryRule(attempts=3, wait_cap_seconds=5.0)
 

@@ -11,10 +11,9 @@ from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Final
 
-from refunds.gateways.port import AnswerClass, LookupAnswer, ProviderStatus, RefundFact
+from refunds.gateways.port import LIST, AnswerClass, LookupAnswer, ProviderStatus, RefundFact
 from refunds.states import OPERATION_TABLE, CheckVerdict, OperationState
 
-LIST_SURFACE: Final = "refunds.list"
 MAX_EXECUTIONS: Final = 5  # attempts that may have executed; then people take over
 _O = OperationState
 _POSITIVE: Final = {
@@ -147,7 +146,7 @@ def judge(
             lines.append(f"{refund.processor_reference} {doubt}")
             return Judgement(CheckVerdict.STILL_AMBIGUOUS, None, tuple(lines), contradictory=True)
         return _judge_found(refund, facts, lines)
-    if any(lookup.complete and lookup.surface == LIST_SURFACE for lookup in lookups):
+    if any(lookup.complete and lookup.surface == LIST for lookup in lookups):
         return _judge_missing(facts, rule, now, lines)
     lines.append("no source could be read completely; nothing is proven")
     return Judgement(CheckVerdict.STILL_AMBIGUOUS, None, tuple(lines))
@@ -159,7 +158,7 @@ def _why_not_this_one(
     """Return what speaks against a refund that carries our id, or None."""
     if facts.processor_reference not in (None, refund.processor_reference):
         return f"carries our id, but {facts.processor_reference} is known as ours"
-    listed = [lookup for lookup in lookups if lookup.surface == LIST_SURFACE and lookup.complete]
+    listed = [lookup for lookup in lookups if lookup.surface == LIST and lookup.complete]
     named = {found.processor_reference for lookup in listed for found in lookup.refunds}
     if listed and facts.processor_reference is None and refund.processor_reference not in named:
         return "carries our id, but is no refund of our payment"

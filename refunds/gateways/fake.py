@@ -15,6 +15,8 @@ import rfc8785
 from ledger.transaction_guard import refuse_open_transaction
 from refunds.gateways.codes import AdapterCode
 from refunds.gateways.port import (
+    LIST,
+    RETRIEVE,
     AnswerClass,
     GatewayAnswer,
     LookupAnswer,
@@ -119,7 +121,7 @@ class FakeGateway:
         with self._lock:
             known = (account, payment_reference) in self._payments
         facts = tuple(reversed(self.refunds(payment_reference, account=account)))
-        return self._lookup("refunds.list", facts, known=known)
+        return self._lookup(LIST, facts, known=known)
 
     def retrieve_refund(self, *, processor_reference: str, account: str) -> LookupAnswer:
         """Return one refund by the id that this gateway gave it."""
@@ -130,7 +132,7 @@ class FakeGateway:
                 for fact in self._refunds.get(account, [])
                 if fact.processor_reference == processor_reference
             )
-        return self._lookup("refunds.retrieve", facts, known=bool(facts))
+        return self._lookup(RETRIEVE, facts, known=bool(facts))
 
     def request_body_sha256(self, command: RefundCommand) -> str:
         """Return the digest of the command's canonical JSON (RFC 8785)."""

@@ -7,7 +7,10 @@ Amounts are ISO 4217 minor units, currencies are upper-case ISO codes, times are
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
+
+LIST: Final = "refunds.list"  # a payment's refunds: the surface whose silence counts, once it is complete
+RETRIEVE: Final = "refunds.retrieve"
 
 
 class AnswerClass(StrEnum):
@@ -89,7 +92,7 @@ class GatewayAnswer:
 class LookupAnswer:
     """What one read taught. What an incomplete read found is true; what it did not find means nothing."""
 
-    surface: str  # "refunds.list" | "refunds.retrieve"
+    surface: str  # LIST or RETRIEVE
     complete: bool  # every page was read and every object in it understood
     refunds: tuple[RefundFact, ...]
     http_status: int | None  # of the last answer

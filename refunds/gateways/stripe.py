@@ -5,15 +5,22 @@ import time
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
-from typing import Final
 
 import stripe
-from tenacity import Retrying, retry_if_result, stop_after_attempt, wait_random_exponential
 
+from ledger.retries import GATEWAY_LOOKUP, run_attempts
 from ledger.transaction_guard import refuse_open_transaction
 from refunds.gateways.codes import AdapterCode
 from refunds.gateways.contract import STRIPE_V1, ProviderContract
-from refunds.gateways.port import AnswerClass, GatewayAnswer, LookupAnswer, RefundCommand, RefundFact
+from refunds.gateways.port import (
+    LIST,
+    RETRIEVE,
+    AnswerClass,
+    GatewayAnswer,
+    LookupAnswer,
+    RefundCommand,
+    RefundFact,
+)
 from refunds.gateways.stripe_answers import read_submission
 from refunds.gateways.stripe_commands import (
     body_sha256,
@@ -25,11 +32,6 @@ from refunds.gateways.stripe_commands import (
 )
 from refunds.gateways.stripe_objects import read_json_object, read_page, read_refund, word
 from refunds.gateways.wire import Exchange, OneExchange, refuse_clear_text
-
-LOOKUP_ATTEMPTS: Final = 3
-LOOKUP_WAIT_CAP_SECONDS: Final = 5
-LIST: Final = "refunds.list"
-RETRIEVE: Final = "refunds.retrieve"
 
 # The SDK's telemetry writes an id file into the home directory and sends timings of earlier requests.
 stripe.enable_telemetry = False
@@ -153,21 +155,8 @@ class StripeGateway:
 
     def _read(self, call: Callable[[stripe.StripeClient], object]) -> tuple[Exchange, int]:
         """Run a read, up to three times in all, and return the last exchange with the number made."""
-        exchanges: list[Exchange] = []
-
-        def once() -> Exchange:
-            exchanges.append(self._run(call))
-            return exchanges[-1]
-
-        retrying = Retrying(
-            retry=retry_if_result(_passing),
-            stop=stop_after_attempt(LOOKUP_ATTEMPTS),
-            wait=wait_random_exponential(multiplier=0.5, max=LOOKUP_WAIT_CAP_SECONDS),
-            retry_error_callback=lambda _state: None,
-            sleep=self._sleep,
-        )
-        retrying(once)
-        return exchanges[-1], len(exchanges)
+        made = run_attempts(GATEWAY_LOOKUP, partial(self._run, call), is_passing=_passing, sleep=self._sleep)
+        return made.answer, made.attempts
 
 
 def _list_call(

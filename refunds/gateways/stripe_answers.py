@@ -182,12 +182,6 @@ def read_submission(
     )
 
 
-def classify_error(exchange: Exchange, error: Mapping[str, object]) -> AnswerClass:
-    """Return the class of the first row that the error envelope matches, or UNKNOWN."""
-    rule = _rule_for(exchange, error)
-    return rule.answer_class if rule else AnswerClass.UNKNOWN
-
-
 def _rule_for(exchange: Exchange, error: Mapping[str, object]) -> AnswerRule | None:
     return next((rule for rule in ANSWER_TABLE if _matches(rule, exchange, error)), None)
 

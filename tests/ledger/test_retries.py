@@ -2,7 +2,7 @@
 
 import pytest
 
-from ledger.retries import GATEWAY_LOOKUP, LEDGER_SOURCE, POLICY_SOURCE, RetryRule, run_attempts
+from ledger.retries import GATEWAY_LOOKUP, LEDGER_SOURCE, RetryRule, run_attempts
 
 
 def never_again(_answer):
@@ -30,7 +30,7 @@ def test_the_first_answer_that_stands_is_returned():
     assert (done.answer, done.attempts, len(waits)) == ("up", 2, 1)
 
 
-@pytest.mark.parametrize(("rule", "cap"), [(POLICY_SOURCE, 2), (LEDGER_SOURCE, 3), (GATEWAY_LOOKUP, 5)])
+@pytest.mark.parametrize(("rule", "cap"), [(LEDGER_SOURCE, 3), (GATEWAY_LOOKUP, 5)])
 def test_the_desks_rules_are_three_attempts_in_all_and_their_caps(rule, cap):
     waits = []
     done = run(rule, ["a", "b", "c", "d"], is_passing=again, waits=waits)

@@ -157,7 +157,13 @@ def test_it_imports_the_standard_library_and_itself() -> None:
             modules += [name.name for name in node.names] if isinstance(node, ast.Import) else []
             assert {module.partition(".")[0] for module in modules} <= allowed, path.name
             assert all(
-                module.startswith(("config.demo.gateway_simulator", "config.demo.simulator_http"))
+                module.startswith(
+                    (
+                        "config.demo.gateway_simulator",
+                        "config.demo.simulator_faults",
+                        "config.demo.simulator_http",
+                    )
+                )
                 for module in modules
                 if module.startswith("config")
             ), path.name

@@ -269,6 +269,11 @@ def test_it_imports_nothing_of_the_product() -> None:
             elif isinstance(node, ast.ImportFrom):
                 imported.add(node.module or "")
     ours = {name for name in imported if name.partition(".")[0] not in sys.stdlib_module_names}
-    allowed = ("config.demo.mail_simulator", "config.demo.simulator_http", "aiosmtpd")
+    allowed = (
+        "config.demo.mail_simulator",
+        "config.demo.simulator_faults",
+        "config.demo.simulator_http",
+        "aiosmtpd",
+    )
     assert ours
     assert all(name.startswith(allowed) for name in ours)
