@@ -107,9 +107,9 @@ def void(*, approval_id: str, why: Why, now: datetime) -> None:
         commit_transition(approval, ApprovalState.VOIDED, why, now=now)
 
 
-def void_all(*, subject_id: str, why: Why, now: datetime) -> None:
-    """Void every approval of a subject that still stands, used ones among them."""
-    standing = (ApprovalState.PENDING, ApprovalState.GRANTED, ApprovalState.CONSUMED)
+def void_standing(*, subject_id: str, used_too: bool, why: Why, now: datetime) -> None:
+    """Void what is pending or granted for a subject, and with ``used_too`` what an operation was created under."""
+    standing = [ApprovalState.PENDING, ApprovalState.GRANTED, *([ApprovalState.CONSUMED] if used_too else [])]
     found = ApprovalRequest.objects.filter(subject_id=subject_id, state__in=standing).order_by("pk")
     for approval_id in found.values_list("pk", flat=True):
         void(approval_id=approval_id, why=why, now=now)

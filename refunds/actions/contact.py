@@ -3,9 +3,10 @@
 from datetime import datetime
 from typing import Final
 
+from approvals.services import void_standing
 from ledger.models import EventKind
 from ledger.transitions import append_record
-from refunds.actions.ownership import own_request, void_standing_approvals, why_customer
+from refunds.actions.ownership import own_request, why_customer
 from refunds.evidence.messages import add_contact
 from refunds.models import RefundWorkflow
 from refunds.refusals import MessageRefusedError, PersonRefusedError
@@ -43,7 +44,7 @@ def ask_person(*, signed_in: SignedIn, workflow_id: str, now: datetime) -> None:
             raise PersonRefusedError(code)
         why = why_customer(signed_in, PERSON_ASKED)
         if workflow.state not in _WITH_PEOPLE_OR_RUNNING and workflow.origin != Origin.STAFF:
-            void_standing_approvals(evidence=evidence, why=why)
+            void_standing(subject_id=workflow_id, used_too=False, why=why, now=evidence.now)
             evidence.move_workflow(_W.MANUAL_REVIEW, why)
         elif not _asked_already(workflow):
             append_record(workflow, why, now=evidence.now)

@@ -1,17 +1,13 @@
-"""Whose request it is, and the decisions about it that still stand."""
+"""Whose request it is, and what the event of a customer's action says."""
 
 from typing import Any
 
-from approvals.models import ApprovalRequest
-from approvals.services import void
-from approvals.states import ApprovalState
 from ledger.actors import Actor
 from ledger.transitions import Why
 from refunds.models import RefundWorkflow
 from refunds.refusals import RequestNotFoundError
 from refunds.selectors.requests import get_request
 from refunds.stages.s01_authorize_request import SignedIn
-from refunds.stages.s12_commit_evidence import Evidence
 
 STAGE = "CUSTOMER_ACTION"
 
@@ -35,12 +31,3 @@ def why_customer(signed_in: SignedIn, reason: str, **evidence: Any) -> Why:
         reason=reason,
         evidence={"method": signed_in.method, **evidence},
     )
-
-
-def void_standing_approvals(*, evidence: Evidence, why: Why) -> None:
-    """Void what is pending or granted for the locked workflow, so that nobody decides or executes it any more."""
-    standing = ApprovalRequest.objects.filter(
-        subject_id=evidence.workflow.pk, state__in=[ApprovalState.PENDING, ApprovalState.GRANTED]
-    )
-    for approval_id in standing.order_by("pk").values_list("pk", flat=True):
-        void(approval_id=approval_id, why=why, now=evidence.now)

@@ -3,7 +3,8 @@
 from datetime import datetime
 from typing import Final
 
-from refunds.actions.ownership import own_request, void_standing_approvals, why_customer
+from approvals.services import void_standing
+from refunds.actions.ownership import own_request, why_customer
 from refunds.models import RefundWorkflow
 from refunds.refusals import WithdrawRefusedError
 from refunds.stages.s01_authorize_request import SignedIn
@@ -25,7 +26,7 @@ def withdraw_request(*, signed_in: SignedIn, workflow_id: str, now: datetime) ->
         if (code := why_not_withdrawable(evidence.workflow)) is not None:
             raise WithdrawRefusedError(code)
         why = why_customer(signed_in, BY_CUSTOMER)
-        void_standing_approvals(evidence=evidence, why=why)
+        void_standing(subject_id=workflow_id, used_too=False, why=why, now=evidence.now)
         evidence.move_workflow(WorkflowState.WITHDRAWN, why)
 
 

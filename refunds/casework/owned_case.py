@@ -15,9 +15,9 @@ from approvals.models import ReviewCase
 from ledger.actors import Actor
 from ledger.intake import IntakeRefusedError, check_note
 from ledger.transitions import Why
-from refunds.casework.notes import keep_note
 from refunds.casework.permission import may_work_for
 from refunds.casework.refusals import CaseWorkRefusedError
+from refunds.evidence.notes import keep_note
 from refunds.stages.s12_commit_evidence import Evidence, evidence_transaction
 from refunds.states import RESOLVED_OPERATION_STATES, OperationState, WorkflowState
 

@@ -13,9 +13,9 @@ from ledger.ids import new_id, new_reference
 from ledger.models import Payment
 from ledger.snapshot import LedgerSnapshot
 from ledger.transitions import Why, create_with_event
-from refunds.casework.notes import keep_note
 from refunds.casework.refusals import StaffStartRefusedError
 from refunds.casework.staff_request import CheckedRequest
+from refunds.evidence.notes import keep_note
 from refunds.evidence.policy import ApplicablePolicy, PolicyUnusable
 from refunds.evidence.source import local_source
 from refunds.evidence.staff_finding import why_no_staff_refund

@@ -15,9 +15,10 @@ from approvals.services import CommandToApprove, DecisionRefusedError, grant_by_
 from approvals.states import ApprovalState, CaseKind
 from ledger.actors import Actor, ActorType
 from ledger.intake import IntakeRefusedError, check_note
-from ledger.models import ErasableText, StaffMembership
+from ledger.models import StaffMembership
 from ledger.transitions import Why
 from refunds.evidence.instruction import build_instruction, order_id_of
+from refunds.evidence.notes import keep_note
 from refunds.evidence.policy import ApplicablePolicy
 from refunds.fingerprints import request_fingerprint
 from refunds.models import RefundWorkflow, RefundWorkflowEvent, RuleResult
@@ -153,7 +154,6 @@ def decide_approval(
         if workflow.state != WorkflowState.REQUIRES_HUMAN_APPROVAL or not current:
             raise DecisionRefusedError("NOT_PENDING")
         actor = Actor.staff(staff_user_id)
-        kept = ErasableText.keep(note, now=now) if note else None
         why = Why(
             actor=actor,
             stage=STAGE,
@@ -162,7 +162,7 @@ def decide_approval(
             evidence={
                 "decision": decision,
                 "request_fingerprint": fingerprint,
-                **({"note_text": kept.pk, "note_sha256": kept.sha256} if kept else {}),
+                **keep_note(note, now=now),
             },
         )
         approval = vote(

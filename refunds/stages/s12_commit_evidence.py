@@ -16,7 +16,7 @@ from django.db import transaction
 
 from approvals.cases import close_cases, open_case
 from approvals.models import ApprovalRequest
-from approvals.services import void, void_all
+from approvals.services import void, void_standing
 from approvals.states import CaseKind
 from ledger.models import Payment
 from ledger.snapshot import EntryStatus
@@ -133,7 +133,8 @@ class Evidence:
         if to is OperationState.CANCELLED:
             void(approval_id=operation.approval_id, why=why, now=self.now)
         elif contradicted:
-            void_all(subject_id=self.workflow.pk, why=why, now=self.now)  # of later commands too
+            # What was approved for a later command, too.
+            void_standing(subject_id=self.workflow.pk, used_too=True, why=why, now=self.now)
 
     def _sibling_stands(self, operation: RefundOperation) -> bool:
         if operation.state != OperationState.COMPLETED:
