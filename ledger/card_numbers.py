@@ -36,6 +36,8 @@ class _Plain(dict[int, str]):
         digit = unicodedata.digit(character, None)
         if digit is not None:
             plain = str(digit)
+        elif character == "-":  # kept: it makes a UUID
+            plain = character
         elif character.isspace() or code in _JOINING or unicodedata.category(character) in _BETWEEN:
             plain = " "
         else:

@@ -64,6 +64,7 @@ def test_one_wrong_digit_is_no_card(card, digit, place):
         "ch_4242424242424242",
         "re_3QMT4242424242424242",
         "123e4567-4242-4242-8242-424242424242",
+        "30433819-7096-420f-9b9f-ff555504a5dd",  # its first 15 digits pass the check
         "4bf92f3577b34da6a3ce929d0e0e4736",
         "$49.99 and $49.99",
         "+1 (555) 010-9999",
@@ -87,6 +88,13 @@ def test_no_identifier_is_taken_for_a_card(prefix, request_id, trace_id):
     hexadecimal = trace_id.hex()
     for identifier in (new_id(prefix), new_reference(), str(request_id), "a" + hexadecimal[1:]):
         assert find_card_numbers(f"{identifier} done") == []
+
+
+@given(st.sampled_from(CARDS), st.uuids(version=4))
+def test_no_uuid_is_taken_for_a_card_whatever_digits_it_begins_with(card, random):
+    hexadecimal = card + random.hex[len(card) :]
+    parts = (hexadecimal[:8], hexadecimal[8:12], hexadecimal[12:16], hexadecimal[16:20], hexadecimal[20:])
+    assert find_card_numbers("-".join(parts)) == []
 
 
 @given(st.text())
