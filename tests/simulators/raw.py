@@ -38,9 +38,15 @@ def call(
     *,
     key: str | None = None,
     account: str | None = None,
+    version: str | None = None,
     authorization: str | None = "Bearer sk_test_any",
 ) -> Raw:
-    headers = {"Authorization": authorization, "Idempotency-Key": key, "Stripe-Account": account}
+    headers = {
+        "Authorization": authorization,
+        "Idempotency-Key": key,
+        "Stripe-Account": account,
+        "Stripe-Version": version,
+    }
     connection = http.client.HTTPConnection("127.0.0.1", simulator.port, timeout=10)
     try:
         connection.request(

@@ -1,14 +1,15 @@
 """The thread in which time passes: it settles refunds and delivers events, so that no answer waits for either."""
 
 import threading
-import time
 import traceback
 
-from config.demo.gateway_simulator.book import Book
+from config.demo.gateway_simulator.book import Book, Row
 from config.demo.gateway_simulator.delivery import attempt
 from config.demo.gateway_simulator.endpoints import Endpoints
 from config.demo.gateway_simulator.events import Events
+from config.demo.gateway_simulator.messages import ApiError
 from config.demo.gateway_simulator.outbox import Outbox
+from config.demo.gateway_simulator.refunds import create_refund
 
 _IDLE_SECONDS = 3600.0
 _STOP_SECONDS = 2.0
@@ -41,6 +42,7 @@ class Background:
             self._outbox.wake.clear()
             try:
                 self._settle()
+                self._take_effect()
                 self._deliver()
                 pause = self._pause()
             except Exception:  # noqa: BLE001 - one bad row must not end all deliveries
@@ -52,12 +54,34 @@ class Background:
 
     def _settle(self) -> None:
         while not self._stopping.is_set():
-            due = self._book.row("SELECT * FROM settlements WHERE due_at <= ? ORDER BY number", time.time())
+            due = self._due("settlements")
             if due is None:
                 return
             with self._book.transaction():
                 self._book.execute("DELETE FROM settlements WHERE number = ?", due["number"])
-                self._events.set_refund_status(due["refund"], due["status"], due["failure_reason"])
+                refund = self._book.row("SELECT status FROM refunds WHERE id = ?", due["refund"])
+                if refund is not None and due["from_status"] in (None, refund["status"]):
+                    self._events.set_refund_status(due["refund"], due["status"], due["failure_reason"])
+
+    def _take_effect(self) -> None:
+        """Let what a 500 left behind come into effect, told by events alone (docs.stripe.com/error-low-level)."""
+        while not self._stopping.is_set():
+            due = self._due("late_effects")
+            if due is None:
+                return
+            with self._book.transaction():
+                self._book.execute("DELETE FROM late_effects WHERE number = ?", due["number"])
+                try:
+                    made = create_refund(self._book, due["account"], due["form"])
+                except ApiError:  # it can no longer be made, and nobody is told
+                    continue
+                self._events.refund_created(made, due["account"])
+
+    def _due(self, table: str) -> Row | None:
+        return self._book.row(
+            f"SELECT * FROM {table} WHERE due_at <= ? ORDER BY due_at, number",  # noqa: S608 - literals above
+            self._book.now(),
+        )
 
     def _deliver(self) -> None:
         while not self._stopping.is_set():
@@ -69,14 +93,17 @@ class Background:
             error: str | None = "the endpoint is gone"
             if endpoint is not None:
                 wait = self._endpoints.patience.timeout_seconds
-                status, error = attempt(delivery, endpoint, timeout_seconds=wait)
+                now = self._book.now()
+                status, error = attempt(delivery, endpoint, timeout_seconds=wait, now=now)
             if not self._stopping.is_set():
                 self._outbox.record(delivery, status=status, error=error)
 
     def _pause(self) -> float:
         if self._outbox.wake.is_set():
             return 0.0
-        rows = self._book.rows("SELECT min(due_at) AS due_at FROM settlements")
-        times = [due for due in (self._outbox.next_due_at(), rows[0]["due_at"]) if due is not None]
-        seconds = min(times, default=time.time() + _IDLE_SECONDS) - time.time()
+        tables = ("settlements", "late_effects")
+        rows = [self._book.row(f"SELECT min(due_at) AS due_at FROM {table}") for table in tables]  # noqa: S608 - literals
+        times = [self._outbox.next_due_at(), *(row["due_at"] for row in rows if row)]
+        now = self._book.now()
+        seconds = min((due for due in times if due is not None), default=now + _IDLE_SECONDS) - now
         return min(max(0.0, seconds), _IDLE_SECONDS)

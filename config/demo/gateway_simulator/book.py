@@ -1,8 +1,9 @@
-"""The provider's book: charges, refunds, kept answers and the request log, in one SQLite file.
+"""The provider's book: charges, refunds, kept answers, events and the request log, in one SQLite file.
 
 One connection behind one lock: whatever is decided inside ``transaction()`` is decided on what is booked, and
 it is on disk (synchronous FULL) before anything is answered. Not even a power cut loses what was answered.
-With ``synced`` false a killed process still loses nothing; a power cut may.
+With ``synced`` false a killed process still loses nothing; a power cut may. The provider's clock and the settings of
+what it does not document belong to the book: they outlast a restart, and an emptied book starts with new ones.
 """
 
 import json
@@ -13,91 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS charges (
-    account TEXT NOT NULL,
-    id TEXT NOT NULL,
-    payment_intent TEXT NOT NULL,
-    amount INTEGER NOT NULL CHECK (amount > 0),
-    currency TEXT NOT NULL,
-    captured INTEGER NOT NULL,
-    disputed INTEGER NOT NULL,
-    payment_method_fingerprint TEXT,
-    metadata TEXT NOT NULL,
-    created INTEGER NOT NULL,
-    PRIMARY KEY (account, id),
-    UNIQUE (account, payment_intent)
-);
-CREATE TABLE IF NOT EXISTS refunds (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    account TEXT NOT NULL,
-    id TEXT NOT NULL UNIQUE,
-    charge TEXT NOT NULL,
-    payment_intent TEXT NOT NULL,
-    amount INTEGER NOT NULL CHECK (amount > 0),
-    currency TEXT NOT NULL,
-    reason TEXT,
-    status TEXT NOT NULL,
-    failure_reason TEXT,
-    metadata TEXT NOT NULL,
-    balance_transaction TEXT NOT NULL,
-    created INTEGER NOT NULL
-);
-CREATE INDEX IF NOT EXISTS refunds_by_charge ON refunds (account, charge);
-CREATE TABLE IF NOT EXISTS kept_answers (
-    account TEXT NOT NULL,
-    idempotency_key TEXT NOT NULL,
-    endpoint TEXT NOT NULL,
-    parameters TEXT NOT NULL,
-    status INTEGER NOT NULL,
-    body BLOB NOT NULL,
-    PRIMARY KEY (account, idempotency_key)
-);
-CREATE TABLE IF NOT EXISTS settlements (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    refund TEXT NOT NULL,
-    status TEXT NOT NULL,
-    failure_reason TEXT,
-    due_at REAL NOT NULL
-);
-CREATE TABLE IF NOT EXISTS disputes (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    account TEXT NOT NULL,
-    id TEXT NOT NULL UNIQUE,
-    charge TEXT NOT NULL,
-    payment_intent TEXT NOT NULL,
-    amount INTEGER NOT NULL,
-    currency TEXT NOT NULL,
-    reason TEXT NOT NULL,
-    status TEXT NOT NULL,
-    created INTEGER NOT NULL
-);
-CREATE TABLE IF NOT EXISTS deliveries (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    event TEXT NOT NULL,
-    type TEXT NOT NULL,
-    about TEXT NOT NULL,
-    url TEXT NOT NULL,
-    body TEXT NOT NULL,
-    state TEXT NOT NULL,
-    due_at REAL NOT NULL,
-    options TEXT NOT NULL,
-    attempts TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS deliveries_by_due ON deliveries (due_at) WHERE state = 'waiting';
-CREATE TABLE IF NOT EXISTS request_log (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    entry TEXT NOT NULL
-);
-"""
-
-# Columns that books of an earlier version lack.
-_ADDED = (
-    ("charges", "payment_method", "TEXT"),
-    ("refunds", "failure_balance_transaction", "TEXT"),
-)
-_TABLES = ("charges", "refunds", "kept_answers", "settlements", "disputes", "deliveries", "request_log")
-_JSON = ("metadata", "entry", "about", "options", "attempts")
+from config.demo.gateway_simulator.clock import Clock
+from config.demo.gateway_simulator.schema import ADDED, JSON_COLUMNS, SCHEMA, TABLES
+from config.demo.gateway_simulator.undocumented import Undocumented
 
 Row = dict[str, Any]
 
@@ -105,7 +24,7 @@ Row = dict[str, Any]
 class Book:
     """Rows in, rows out; the rules are in the modules that use it."""
 
-    def __init__(self, path: Path, *, synced: bool = True) -> None:
+    def __init__(self, path: Path, *, synced: bool = True, clock: Clock | None = None) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self._lock = threading.RLock()
@@ -113,11 +32,37 @@ class Book:
         self._connection.row_factory = sqlite3.Row
         self._connection.execute("PRAGMA journal_mode=WAL")
         self._connection.execute(f"PRAGMA synchronous={'FULL' if synced else 'OFF'}")
-        self._connection.executescript(_SCHEMA)
+        self._connection.executescript(SCHEMA)
         self._upgrade()
+        self.clock = clock or Clock()
+        self.clock.set_ahead(float(self._remembered("ahead_seconds") or 0.0))
+        self.settings = Undocumented(**(self._remembered("settings") or {}))
+
+    def now(self) -> float:
+        """Return the provider's time."""
+        return self.clock.now()
+
+    def advance(self, seconds: float) -> None:
+        """Move the provider's clock forward, for good."""
+        with self.transaction():
+            ahead = self.clock.ahead_seconds + seconds
+            self._remember("ahead_seconds", ahead)
+        self.clock.set_ahead(ahead)
+
+    def set_undocumented(self, settings: Undocumented) -> None:
+        """Make the settings, for good."""
+        self._remember("settings", settings.as_json())
+        self.settings = settings
+
+    def _remember(self, name: str, value: Any) -> None:
+        self.execute("INSERT OR REPLACE INTO world (name, value) VALUES (?, ?)", name, json.dumps(value))
+
+    def _remembered(self, name: str) -> Any:
+        row = self.row("SELECT value FROM world WHERE name = ?", name)
+        return None if row is None else json.loads(row["value"])
 
     def _upgrade(self) -> None:
-        for table, column, kind in _ADDED:
+        for table, column, kind in ADDED:
             known = {row["name"] for row in self.rows(f"PRAGMA table_info({table})")}
             if column not in known:
                 self.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
@@ -161,10 +106,12 @@ class Book:
             return self._connection.execute(sql, values).rowcount
 
     def wipe(self) -> None:
-        """Empty the book."""
+        """Empty the book; the clock is the machine's again, and every setting the first one."""
         with self.transaction():
-            for table in _TABLES:
-                self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 - literals above
+            for table in TABLES:
+                self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 - literals of the schema
+        self.clock.restart()
+        self.settings = Undocumented()
 
     def close(self) -> None:
         """Close the file; the write-ahead log is folded into it."""
@@ -174,7 +121,7 @@ class Book:
 
 def _row(row: sqlite3.Row) -> Row:
     values: Row = dict(row)
-    for name in _JSON:
-        if name in values:
+    for name in JSON_COLUMNS:
+        if isinstance(values.get(name), str):
             values[name] = json.loads(values[name])
     return values

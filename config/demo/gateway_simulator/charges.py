@@ -1,6 +1,5 @@
 """Charges: seeded by the control side, read by the API side (docs.stripe.com/api/charges/object)."""
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +7,16 @@ from config.demo.gateway_simulator.book import Book, Row
 from config.demo.gateway_simulator.messages import missing
 
 _IDENTITY = ("payment_intent", "amount", "currency")
-_CHANGEABLE = ("captured", "disputed", "payment_method_fingerprint", "payment_method", "metadata")
+_CHANGEABLE = (
+    "captured",
+    "captured_amount",
+    "disputed",
+    "payment_method_fingerprint",
+    "payment_method",
+    "payment_method_type",
+    "settles_at",
+    "metadata",
+)
 _OPTIONAL = {"account", "payment_intent", "created", *_CHANGEABLE}
 
 
@@ -22,7 +30,7 @@ def seed_charges(book: Book, seeds: list[Any]) -> int:
     Seeding again is free. What identifies a charge must not differ then; whether it is captured or disputed,
     its fingerprint and its metadata may, and change.
     """
-    rows = [_seed(seed) for seed in seeds]
+    rows = [_seed(seed, int(book.now())) for seed in seeds]
     with book.transaction():
         return sum(_write(book, row) for row in rows)
 
@@ -36,16 +44,25 @@ def get_charge(book: Book, account: str, reference: str, *, param: str, executed
     return row
 
 
-def refunded_amount(book: Book, charge: Row) -> int:
-    """Return what is refunded or on its way; failed and canceled refunds count nothing.
+def captured_amount(charge: Row) -> int:
+    """Return what was captured; nothing of an authorisation, and not all of a partial capture."""
+    if not charge["captured"]:
+        return 0
+    return int(charge["amount"] if charge["captured_amount"] is None else charge["captured_amount"])
 
-    docs.stripe.com/refunds: only the remaining, unrefunded amount can be refunded.
+
+def refunded_amount(book: Book, charge: Row) -> int:
+    """Return what is refunded or on its way; failed and canceled refunds count nothing, unless set otherwise.
+
+    docs.stripe.com/refunds: only the remaining, unrefunded amount can be refunded. What a failed refund does to the
+    charge's own sum is not documented (facts 13).
     """
     row = book.row(
         "SELECT coalesce(sum(amount), 0) AS total FROM refunds"
-        " WHERE account = ? AND charge = ? AND status NOT IN ('failed', 'canceled')",
+        " WHERE account = ? AND charge = ? AND NOT (? AND status IN ('failed', 'canceled'))",
         charge["account"],
         charge["id"],
+        book.settings.failed_gives_back,
     )
     return int(row["total"]) if row else 0
 
@@ -53,15 +70,16 @@ def refunded_amount(book: Book, charge: Row) -> int:
 def charge_object(book: Book, charge: Row) -> dict[str, Any]:
     """Return the charge as the API shows it.
 
-    It has no ``refunds``: docs.stripe.com/changelog/2022-11-15/deprecates-charges-auto-expand.
+    It has no ``refunds`` unless asked for: docs.stripe.com/changelog/2022-11-15/deprecates-charges-auto-expand.
     """
-    refunded = refunded_amount(book, charge)
-    captured = bool(charge["captured"])
+    refunded, captured = refunded_amount(book, charge), bool(charge["captured"])
+    canceled = charge["canceled_at"] is not None
+    kind = charge["payment_method_type"] or "card"
     return {
         "id": charge["id"],
         "object": "charge",
         "amount": charge["amount"],
-        "amount_captured": charge["amount"] if captured else 0,
+        "amount_captured": captured_amount(charge),
         "amount_refunded": refunded,
         "captured": captured,
         "created": charge["created"],
@@ -72,16 +90,20 @@ def charge_object(book: Book, charge: Row) -> dict[str, Any]:
         "paid": True,
         "payment_intent": charge["payment_intent"],
         "payment_method": charge["payment_method"],
-        "payment_method_details": {
-            "type": "card",
-            "card": {"fingerprint": charge["payment_method_fingerprint"]},
-        },
-        "refunded": captured and refunded == charge["amount"],
+        "payment_method_details": {"type": kind, kind: {"fingerprint": charge["payment_method_fingerprint"]}},
+        "refunded": canceled or (captured and refunded >= captured_amount(charge)),
         "status": "succeeded",
     }
 
 
-def _seed(seed: Any) -> Row:
+def write_charge(book: Book, seed: Mapping[str, Any]) -> Row:
+    """Write one new charge from a checked seed, and return its row; raises SeedError."""
+    row = _seed(seed, int(book.now()))
+    _write(book, row)
+    return get_charge(book, row["account"], row["id"], param="charge")
+
+
+def _seed(seed: Any, now: int) -> Row:
     if not isinstance(seed, Mapping):
         raise SeedError("a charge is a JSON object")
     unknown = set(seed) - {"id", "amount", "currency"} - _OPTIONAL
@@ -101,13 +123,19 @@ def _seed(seed: Any) -> Row:
         "amount": amount,
         "currency": currency.lower(),
         "captured": seed.get("captured", True),
+        "captured_amount": seed.get("captured_amount"),
         "disputed": seed.get("disputed", False),
         "payment_method_fingerprint": seed.get("payment_method_fingerprint"),
         "payment_method": seed.get("payment_method"),
+        "payment_method_type": seed.get("payment_method_type"),
+        "settles_at": seed.get("settles_at"),
         "metadata": seed.get("metadata", {}),
-        "created": seed.get("created", int(time.time())),
+        "created": seed.get("created", now),
     }
     _check_types(row)
+    captured = row["captured_amount"]
+    if captured is not None and not (row["captured"] and 0 < captured <= amount):
+        raise SeedError(f"{identifier}: captured_amount must be from 1 to the amount of a captured charge")
     return row
 
 
@@ -119,6 +147,9 @@ def _check_types(row: Row) -> None:
         "disputed": bool,
         "payment_method_fingerprint": (str, type(None)),
         "payment_method": (str, type(None)),
+        "payment_method_type": (str, type(None)),
+        "captured_amount": (int, type(None)),
+        "settles_at": (int, float, type(None)),
         "metadata": dict,
         "created": int,
     }

@@ -6,19 +6,31 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
+from config.demo.gateway_simulator.balance import set_balance
 from config.demo.gateway_simulator.book import Book
-from config.demo.gateway_simulator.charges import SeedError, seed_charges
-from config.demo.gateway_simulator.disputes import close_dispute, dispute_object, open_dispute
+from config.demo.gateway_simulator.charges import SeedError, charge_object, seed_charges
+from config.demo.gateway_simulator.disputes import (
+    close_dispute,
+    dispute_object,
+    escalate_dispute,
+    open_dispute,
+)
 from config.demo.gateway_simulator.endpoints import EndpointError
 from config.demo.gateway_simulator.events import Events
-from config.demo.gateway_simulator.faults import FaultError, Faults
+from config.demo.gateway_simulator.fault_kinds import FaultError
+from config.demo.gateway_simulator.faults import Faults
 from config.demo.gateway_simulator.idempotency import forget_keys
 from config.demo.gateway_simulator.journal import Journal
 from config.demo.gateway_simulator.knobs import KnobError
 from config.demo.gateway_simulator.messages import Answer, ApiError, Request, json_answer
-from config.demo.gateway_simulator.refund_seeds import dashboard_refund, seed_refunds
-from config.demo.gateway_simulator.refunds import STATUSES, refund_object
+from config.demo.gateway_simulator.payments import expire_authorisation
+from config.demo.gateway_simulator.refund_objects import STATUSES, refund_object
+from config.demo.gateway_simulator.refund_seeds import dashboard_cancel, dashboard_refund, seed_refunds
+from config.demo.gateway_simulator.top_ups import settle_what_is_covered
+from config.demo.gateway_simulator.undocumented import SettingError, Undocumented, described
 from config.demo.gateway_simulator.webhook_control import WebhookControl, read_event
+
+_LONGEST_STEP_SECONDS = 400 * 86_400
 
 
 class Control:
@@ -42,7 +54,7 @@ class Control:
             if parts[:1] == ["webhooks"] and parts[1:] != ["events"]:
                 return self._webhooks.answer(request.method, parts[1:], value, query)
             answer = self._answer(request.method, parts, value, query)
-        except (SeedError, FaultError, KnobError, EndpointError) as error:
+        except (SeedError, FaultError, KnobError, EndpointError, SettingError) as error:
             return json_answer({"error": {"message": str(error)}}, status=400)
         except ApiError as error:
             return error.answer
@@ -57,6 +69,12 @@ class Control:
             case "POST", ["charges"]:
                 seeds = _as_list(value)
                 told = {"charges": len(seeds), "new": seed_charges(self._book, seeds)}
+            case "GET", ["charges"]:
+                told = {"charges": self._charges(query)}
+            case "POST", ["charges", identifier, "expire"]:
+                with self._book.transaction():
+                    account = str(_as_object(value or {}).get("account", ""))
+                    told = expire_authorisation(self._book, account, identifier)
             case "GET", ["refunds"]:
                 told = {"refunds": self._refunds(query)}
             case "POST", ["refunds"]:
@@ -76,6 +94,11 @@ class Control:
             match method, parts:
                 case "POST", ["dashboard", "refunds"]:
                     told = dashboard_refund(self._book, self._events, value)
+                case "POST", ["dashboard", "cancellations"]:
+                    told = dashboard_cancel(self._book, self._events, value)
+                case "POST", ["balance"]:
+                    told = set_balance(self._book, _as_object(value))
+                    settle_what_is_covered(self._book, self._events, told["account"], told["currency"])
                 case "GET", ["disputes"]:
                     rows = self._book.rows("SELECT * FROM disputes ORDER BY number")
                     told = {"disputes": [dispute_object(row) for row in rows]}
@@ -83,7 +106,10 @@ class Control:
                     told = open_dispute(self._book, self._events, _as_object(value))
                 case "POST", ["disputes", identifier]:
                     status = str(_as_object(value).get("status"))
-                    told = close_dispute(self._book, self._events, identifier, status)
+                    if status == "needs_response":
+                        told = escalate_dispute(self._book, self._events, identifier)
+                    else:
+                        told = close_dispute(self._book, self._events, identifier, status)
                 case "POST", ["webhooks", "events"]:
                     self._events.anything(read_event(value))
                     told = {"told": True}
@@ -93,6 +119,24 @@ class Control:
                 case _:
                     return self._trouble(method, parts, value)
         return json_answer(told)
+
+    def _world(self, method: str, parts: list[str], value: Any) -> Answer:
+        """The provider's clock, and the settings of what it does not document."""
+        match method, parts:
+            case "POST", ["clock"]:
+                self._advance(_as_object(value))
+                return json_answer(self._clock())
+            case "GET", ["clock"]:
+                return json_answer(self._clock())
+            case "GET", ["settings"]:
+                return json_answer({"settings": self._book.settings.as_json(), "all": described()})
+            case "POST", ["settings"]:
+                self._book.set_undocumented(self._book.settings.changed(value))
+                return json_answer({"settings": self._book.settings.as_json()})
+            case "DELETE", ["settings"]:
+                self._book.set_undocumented(Undocumented())
+                return json_answer({"settings": self._book.settings.as_json()})
+        raise ApiError("There is no such control endpoint.", status=404)
 
     def _trouble(self, method: str, parts: list[str], value: Any) -> Answer:
         match method, parts:
@@ -111,7 +155,29 @@ class Control:
             case "POST", ["release"]:
                 charge = value.get("charge") if isinstance(value, Mapping) else None
                 return json_answer({"released": self._faults.release(charge)})
-        raise ApiError("There is no such control endpoint.", status=404)
+        return self._world(method, parts, value)
+
+    def _clock(self) -> dict[str, float]:
+        return {"now": self._book.now(), "ahead_seconds": self._book.clock.ahead_seconds}
+
+    def _advance(self, value: dict[str, Any]) -> None:
+        seconds: Any = value.get("advance_seconds")
+        is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+        if set(value) != {"advance_seconds"} or not is_number or not 0 <= seconds <= _LONGEST_STEP_SECONDS:
+            raise SettingError(
+                f"advance_seconds must be from 0 to {_LONGEST_STEP_SECONDS}: time goes forward"
+            )
+        self._book.advance(float(seconds))
+
+    def _charges(self, query: dict[str, str]) -> list[dict[str, Any]]:
+        """Return every charge, oldest first, over all accounts unless one is named."""
+        rows = self._book.rows("SELECT * FROM charges ORDER BY created, id")
+        account, charge = query.get("account"), query.get("charge")
+        return [
+            charge_object(self._book, row) | {"account": row["account"]}
+            for row in rows
+            if account in (None, row["account"]) and charge in (None, row["id"], row["payment_intent"])
+        ]
 
     def _refunds(self, query: dict[str, str]) -> list[dict[str, Any]]:
         """Return what is booked, oldest first, over all accounts unless one is named."""

@@ -11,12 +11,17 @@ from config.demo.gateway_simulator.signing import signature_header
 _SOMEBODY_ELSES = ("whsec_of_somebody_else",)
 
 
-def attempt(delivery: Row, endpoint: Endpoint, *, timeout_seconds: float) -> tuple[int | None, str | None]:
-    """Return the HTTP status, or None and what went wrong. Redirects are not followed: they are failures."""
+def attempt(
+    delivery: Row, endpoint: Endpoint, *, timeout_seconds: float, now: float
+) -> tuple[int | None, str | None]:
+    """Return the HTTP status, or None and what went wrong. Redirects are not followed: they are failures.
+
+    It is signed with the machine's time, which is the receiver's; ``now`` is the provider's.
+    """
     body, options = delivery["body"].encode(), delivery["options"]
     signature = signature_header(
         body,
-        secrets=_SOMEBODY_ELSES if options["wrong_secret"] else endpoint.secrets,
+        secrets=_SOMEBODY_ELSES if options["wrong_secret"] else endpoint.active_secrets(now),
         timestamp=int(time.time() - options["age"]),
     )
     parts = urlsplit(endpoint.url)

@@ -6,8 +6,10 @@ from typing import Any
 
 from config.demo.gateway_simulator.book import Book, Row
 from config.demo.gateway_simulator.charges import charge_object, get_charge
+from config.demo.gateway_simulator.event_list import list_events, retrieve_event
+from config.demo.gateway_simulator.forms import Form
 from config.demo.gateway_simulator.outbox import Event, Outbox
-from config.demo.gateway_simulator.refunds import set_status
+from config.demo.gateway_simulator.refund_objects import set_status
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +63,23 @@ class Events:
         self, identifier: str, status: str, failure_reason: str | None = None
     ) -> dict[str, Any]:
         """Let time pass for one refund, and tell it; raises ApiError for an unknown one."""
-        before, after, account = set_status(self._book, identifier, status, failure_reason)
-        self.refund_changed(before, after, account)
+        after, _ = self.move_refund(identifier, status, failure_reason, _NOBODY)
         return after
+
+    def move_refund(
+        self, identifier: str, status: str, failure_reason: str | None, cause: Cause
+    ) -> tuple[dict[str, Any], list[int]]:
+        """Change a refund's status for a cause, and tell it; return it with the deliveries that must leave first."""
+        before, after, account = set_status(self._book, identifier, status, failure_reason)
+        return after, self.refund_changed(before, after, account, cause)
+
+    def listed(self, account: str, form: Form) -> dict[str, Any]:
+        """Return one page of the events of an account (docs.stripe.com/api/events/list)."""
+        return list_events(self._book, account, form, undelivered=self.outbox.undelivered)
+
+    def one(self, account: str, identifier: str, form: Form) -> dict[str, Any]:
+        """Return one event; raises 404 if there is none (docs.stripe.com/api/events/retrieve)."""
+        return retrieve_event(self._book, account, identifier, form)
 
     def dispute(self, event_type: str, dispute: Mapping[str, Any], account: str) -> list[int]:
         """Tell of a dispute: charge.dispute.created, .closed, .funds_withdrawn, .funds_reinstated."""

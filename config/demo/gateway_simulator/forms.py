@@ -1,5 +1,7 @@
 """Form-encoded parameters, as v1 of the API takes them, and their validation (docs.stripe.com/api)."""
 
+from collections import Counter
+from collections.abc import Iterator
 from urllib.parse import parse_qsl
 
 from config.demo.gateway_simulator.messages import ApiError
@@ -10,17 +12,36 @@ _MAX_AMOUNT = 99_999_999_999
 
 
 def parse_form(text: str) -> Form:
-    """Return the parameters; raises ApiError for bytes that are not a form, or a name given twice."""
+    """Return the parameters; raises ApiError for bytes that are not a form, or a name given twice.
+
+    ``name[]``, which may come several times, becomes ``name[0]``, ``name[1]``.
+    """
     try:
         pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), errors="strict")
     except ValueError as error:
         raise ApiError("The request body could not be read as a form.") from error
+    pairs = list(_numbered(pairs))
     form = dict(pairs)
     if len(form) != len(pairs):
         raise ApiError("A parameter was given more than once.")
     if any("\x00" in name + value for name, value in pairs):
         raise ApiError("Parameters must not contain null bytes.")
     return form
+
+
+def _numbered(pairs: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    seen: Counter[str] = Counter()
+    for name, value in pairs:
+        if not name.endswith("[]"):
+            yield name, value
+            continue
+        yield f"{name[:-2]}[{seen[name]}]", value
+        seen[name] += 1
+
+
+def texts(form: Form, name: str) -> list[str]:
+    """Return the values of a list: ``name[0]``, ``name[1]``."""
+    return [value for given, value in form.items() if given.partition("[")[0] == name]
 
 
 def allow_only(form: Form, *names: str) -> None:

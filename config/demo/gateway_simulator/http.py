@@ -10,7 +10,8 @@ from config.demo.gateway_simulator.book import Book
 from config.demo.gateway_simulator.control import Control
 from config.demo.gateway_simulator.endpoints import Endpoint, Endpoints
 from config.demo.gateway_simulator.events import Events
-from config.demo.gateway_simulator.faults import FaultKind, Faults
+from config.demo.gateway_simulator.fault_kinds import FaultKind
+from config.demo.gateway_simulator.faults import Faults
 from config.demo.gateway_simulator.journal import Journal
 from config.demo.gateway_simulator.messages import Answer, ApiError, ConnectionDroppedError, Request
 from config.demo.gateway_simulator.outbox import Outbox
@@ -22,6 +23,8 @@ from config.demo.simulator_http import (
     SimulatorHandler,
     UnreadableBodyError,
 )
+
+_DROPS = 20  # of a slow body
 
 
 class SimulatorServer(LoopbackServer):
@@ -73,7 +76,10 @@ class Handler(SimulatorHandler):
             answer = side.handle(request)
         except UnreadableBodyError as error:
             answer = ApiError(str(error)).answer
-        except (ClientLeftError, ConnectionDroppedError):
+        except ConnectionDroppedError as dropped:
+            self.reset_connection() if dropped.reset else self.close_unanswered()
+            return
+        except ClientLeftError:
             self.close_unanswered()
             return
         except Exception:  # noqa: BLE001 - one bad request must not look like an outage
@@ -102,6 +108,23 @@ class Handler(SimulatorHandler):
             if self.close_connection:
                 self.send_header("Connection", "close")
             self.end_headers()
-            self.wfile.write(answer.body)
+            self._send_body(answer)
         except OSError:  # the client did not wait
             self.close_unanswered()
+
+    def _send_body(self, answer: Answer) -> None:
+        """Send the body as the answer says: whole, cut off in the middle, or drop by drop."""
+        if answer.cut:
+            self.wfile.write(answer.body[: len(answer.body) // 2])
+            self.close_unanswered()
+            return
+        if not answer.drip_seconds:
+            self.wfile.write(answer.body)
+            return
+        size = max(1, len(answer.body) // _DROPS)
+        pieces = [answer.body[at : at + size] for at in range(0, len(answer.body), size)]
+        for piece in pieces:
+            self.wfile.write(piece)
+            self.wfile.flush()
+            if self.server.ending.wait(answer.drip_seconds / len(pieces)):
+                return

@@ -1,7 +1,8 @@
 """What may happen to an event on its way: armed by the control side, one knob for each matching event.
 
 None of it is against the provider's promises: order, number and time of deliveries are not guaranteed (facts 4.2),
-and an event may never come (fact 8 of the first ten). The last five are what an attacker or a wrong set-up sends.
+and an event may never come (fact 8 of the first ten): ``lost`` is listed all the same, ``ungenerated`` is nowhere.
+The last five are what an attacker or a wrong set-up sends.
 """
 
 import threading
@@ -11,7 +12,7 @@ from typing import Any
 
 _LONGEST_SECONDS = 86_400.0
 _MOST_COPIES = 100
-_FLAGS = ("early", "twin", "reordered", "held", "lost", "wrong_secret", "livemode", "tampered")
+_FLAGS = ("early", "twin", "reordered", "held", "lost", "ungenerated", "wrong_secret", "livemode", "tampered")
 
 
 class KnobError(ValueError):
@@ -32,6 +33,9 @@ class Knob:
     reordered: bool = False  # the events of one change in reverse order
     held: bool = False  # sent on release only
     lost: bool = False  # never sent
+    ungenerated: bool = (
+        False  # never made: neither sent nor listed (docs.stripe.com/webhooks/handle-irrecoverable-events)
+    )
     wrong_secret: bool = False
     livemode: bool = False
     account: str | None = None  # says that it is of this account
@@ -53,10 +57,15 @@ class Knobs:
             self._armed.append(knob)
         return knob
 
-    def take(self, event_type: str, about: list[str]) -> Knob:
-        """Return the first knob that matches, counted down; a plain one if none does."""
+    def take(self, event_type: str, about: list[str], *, may_be_sent: bool = True) -> Knob:
+        """Return the first knob that matches, counted down; a plain one if none does.
+
+        An event that goes nowhere leaves every knob to the next one, but for ``ungenerated``.
+        """
         with self._lock:
             for knob in self._armed:
+                if not (may_be_sent or knob.ungenerated):
+                    continue
                 if knob.type in (None, event_type) and (knob.charge is None or knob.charge in about):
                     if knob.count is not None:
                         knob.count -= 1

@@ -31,6 +31,11 @@ class Request:
         return self.headers.get("stripe-account", "")
 
     @property
+    def version(self) -> str | None:
+        """The API version that the client pins: docs.stripe.com/api/versioning."""
+        return self.headers.get("stripe-version")
+
+    @property
     def idempotency_key(self) -> str | None:
         """The key; on reads it has no effect: docs.stripe.com/api/idempotent_requests."""
         return self.headers.get("idempotency-key") if self.method == "POST" else None
@@ -38,11 +43,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A status with a body that is sent as it is."""
+    """A status with a body that is sent as it is: at once, or drop by drop, or cut off in the middle."""
 
     status: int
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
+    drip_seconds: float = 0.0
+    cut: bool = False
 
 
 def json_answer(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
@@ -51,7 +58,11 @@ def json_answer(value: Any, *, status: int = 200, headers: Mapping[str, str] | N
 
 
 class ConnectionDroppedError(Exception):
-    """Raised to close the connection without an answer."""
+    """Raised to close the connection without an answer; with ``reset`` as a crashed machine does."""
+
+    def __init__(self, *, reset: bool = False) -> None:
+        super().__init__()
+        self.reset = reset
 
 
 class ApiError(Exception):

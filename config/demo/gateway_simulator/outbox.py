@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from config.demo.gateway_simulator.book import Book, Row
-from config.demo.gateway_simulator.endpoints import Endpoint, Endpoints
+from config.demo.gateway_simulator.endpoints import API_VERSION, Endpoint, Endpoints
 from config.demo.gateway_simulator.knobs import Knob, Knobs
 from config.demo.gateway_simulator.messages import new_id
 
@@ -50,9 +50,9 @@ class Outbox:
         planned = [planned for event in events for planned in self._planned(event)]
         if any(knob.reordered for knob, _ in planned):
             planned.reverse()
-        now = time.time()
+        now = self._book.now()
         for place, (knob, row) in enumerate(planned):
-            row["due_at"] = _in_turn(now + knob.seconds, place)
+            row["due_at"] = row["first_due_at"] = _in_turn(now + knob.seconds, place)
         numbers = [self._book.insert("deliveries", row) for _, row in planned]
         return [number for number, (knob, _) in zip(numbers, planned, strict=True) if knob.early]
 
@@ -66,11 +66,15 @@ class Outbox:
                 if not self._attempted.wait(deadline - time.monotonic()):
                     return
 
+    def now(self) -> float:
+        """Return the provider's time."""
+        return self._book.now()
+
     def due(self) -> Row | None:
         """Return the delivery whose turn it is."""
         return self._book.row(
             "SELECT * FROM deliveries WHERE state = 'waiting' AND due_at <= ? ORDER BY due_at, number LIMIT 1",
-            time.time(),
+            self._book.now(),
         )
 
     def next_due_at(self) -> float | None:
@@ -80,17 +84,17 @@ class Outbox:
 
     def record(self, delivery: Row, *, status: int | None, error: str | None) -> None:
         """Write one attempt down, and when the next one is due."""
-        attempts = [*delivery["attempts"], {"at": time.time(), "status": status, "error": error}]
-        patience = self._endpoints.patience
+        now = self._book.now()
+        attempts = [*delivery["attempts"], {"at": now, "status": status, "error": error}]
         delivered = status is not None and 200 <= status <= 299  # noqa: PLR2004 - anything else failed (facts 4.2)
-        last = len(attempts) >= patience.attempts
-        state = "delivered" if delivered else "failed" if last else "waiting"
-        due_at = time.time() + patience.retry_seconds * 2 ** (len(attempts) - 1)
+        first_due_at = delivery["first_due_at"] or delivery["due_at"]
+        due_at = self._endpoints.patience.next_attempt(len(attempts), now=now, first_due_at=first_due_at)
+        state = "delivered" if delivered else "failed" if due_at is None else "waiting"
         self._book.execute(
             "UPDATE deliveries SET attempts = ?, state = ?, due_at = ? WHERE number = ?",
             json.dumps(attempts),
             state,
-            due_at,
+            now if due_at is None else due_at,
             delivery["number"],
         )
         with self._attempted:
@@ -98,12 +102,13 @@ class Outbox:
 
     def release(self, chosen: Sequence[Row]) -> int:
         """Let these held deliveries go, in this order, and return how many."""
-        now = time.time()
+        now = self._book.now()
         with self._book.transaction():
             for place, row in enumerate(chosen):
                 self._book.execute(
-                    "UPDATE deliveries SET state = 'waiting', due_at = ? WHERE number = ?",
+                    "UPDATE deliveries SET state = 'waiting', due_at = ?, first_due_at = ? WHERE number = ?",
                     _in_turn(now, place),
+                    now,
                     row["number"],
                 )
         self.wake.set()
@@ -115,9 +120,9 @@ class Outbox:
         with self._book.transaction():
             for row in rows * copies:
                 again = {key: value for key, value in row.items() if key != "number"}
-                self._book.insert(
-                    "deliveries", again | {"state": "waiting", "due_at": time.time(), "attempts": []}
-                )
+                now = self._book.now()
+                due = {"due_at": now, "first_due_at": now}
+                self._book.insert("deliveries", again | due | {"state": "waiting", "attempts": []})
         self.wake.set()
         return len(rows) * copies
 
@@ -126,20 +131,31 @@ class Outbox:
         rows = self._book.rows("SELECT * FROM deliveries ORDER BY number")
         return [row for row in rows if state in (None, row["state"])]
 
+    def undelivered(self) -> set[str]:
+        """Return the events with a delivery that failed (docs.stripe.com/webhooks/process-undelivered-events)."""
+        rows = self._book.rows("SELECT DISTINCT event FROM deliveries WHERE state <> 'delivered'")
+        return {row["event"] for row in rows}
+
     def _planned(self, event: Event) -> list[tuple[Knob, Row]]:
-        """Return the deliveries of one event, with the knob that bends them; a knob waits until one is due."""
+        """Write an event and return its deliveries, with the knob that bends them; a knob waits until one is due."""
         endpoints = [endpoint for endpoint in self._endpoints.all() if endpoint.takes(event.type)]
-        if not endpoints:
+        knob = self.knobs.take(event.type, event.about, may_be_sent=bool(endpoints))
+        if knob.ungenerated:
             return []
-        knob = self.knobs.take(event.type, event.about)
-        bodies = [
-            (endpoint, _body(event, knob, endpoint))
-            for endpoint in endpoints
-            for _ in range(2 if knob.twin else 1)
-        ]
-        return [
-            (knob, _row(event, knob, endpoint, body)) for endpoint, body in bodies for _ in range(knob.copies)
-        ]
+        planned = []
+        for _ in range(2 if knob.twin else 1):
+            body = _body(event, knob, int(self._book.now()))
+            self._remember(body, event.account)
+            for endpoint in endpoints:
+                # Its version, not the request's, shapes what an endpoint is sent (facts 4.1).
+                shaped = body | {"api_version": endpoint.api_version}
+                planned += [(knob, _row(event, knob, endpoint, shaped)) for _ in range(knob.copies)]
+        return planned
+
+    def _remember(self, body: Row, account: str) -> None:
+        """Keep the event for the list of events (docs.stripe.com/api/events; facts 3)."""
+        kept = {"id": body["id"], "account": account, "type": body["type"], "at": self._book.now()}
+        self._book.insert("events", kept | {"body": json.dumps(body)})
 
     def _untried(self, number: int) -> bool:
         row = self._book.row("SELECT state, attempts FROM deliveries WHERE number = ?", number)
@@ -164,7 +180,7 @@ def _row(event: Event, knob: Knob, endpoint: Endpoint, body: Row) -> Row:
     }
 
 
-def _body(event: Event, knob: Knob, endpoint: Endpoint) -> dict[str, Any]:
+def _body(event: Event, knob: Knob, created: int) -> dict[str, Any]:
     """Return the envelope (docs.stripe.com/api/events/object). ``account`` is there for connected accounts only."""
     data: dict[str, Any] = {"object": dict(event.object)}
     if event.previous_attributes is not None:
@@ -174,8 +190,8 @@ def _body(event: Event, knob: Knob, endpoint: Endpoint) -> dict[str, Any]:
         "id": new_id("evt_3", 23),
         "object": "event",
         **({"account": account} if account else {}),
-        "api_version": endpoint.api_version,
-        "created": int(time.time()),
+        "api_version": API_VERSION,
+        "created": created,
         "data": data,
         "livemode": knob.livemode,
         "pending_webhooks": 1,

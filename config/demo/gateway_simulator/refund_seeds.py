@@ -6,7 +6,9 @@ from typing import Any
 from config.demo.gateway_simulator.book import Book
 from config.demo.gateway_simulator.charges import SeedError, get_charge
 from config.demo.gateway_simulator.events import Events
-from config.demo.gateway_simulator.refunds import STATUSES, book_refund, create_refund, refund_object
+from config.demo.gateway_simulator.messages import ApiError
+from config.demo.gateway_simulator.refund_objects import STATUSES, book_refund, get_refund, refund_object
+from config.demo.gateway_simulator.refunds import create_refund
 
 _SEED: Mapping[str, type | tuple[type, ...]] = {
     "charge": str,
@@ -45,6 +47,21 @@ def dashboard_refund(book: Book, events: Events, value: Any) -> dict[str, Any]:
         made = create_refund(book, account, form)
         events.refund_created(made, account)
     return made
+
+
+def dashboard_cancel(book: Book, events: Events, value: Any) -> dict[str, Any]:
+    """Cancel a card refund as the merchant's staff would: soon after, and while it is on its way (facts 2.2)."""
+    if (
+        not isinstance(value, Mapping)
+        or not isinstance(value.get("refund"), str)
+        or set(value) - {"refund", "account"}
+    ):
+        raise SeedError("a cancellation has a refund, and an account if wanted")
+    row = get_refund(book, str(value.get("account", "")), value["refund"])
+    too_old = book.now() - row["created"] > book.settings.dashboard_cancel_seconds
+    if row["status"] not in ("pending", "succeeded", "requires_action") or too_old:
+        raise ApiError(f"Refund {row['id']} can no longer be canceled.", param="refund")
+    return events.set_refund_status(row["id"], "canceled")
 
 
 def _seed(book: Book, events: Events, seed: Mapping[str, Any]) -> dict[str, Any]:

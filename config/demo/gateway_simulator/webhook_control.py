@@ -32,6 +32,9 @@ class WebhookControl:
                 endpoint = read_endpoint(value)
                 self._endpoints.add(endpoint)
                 told = {"url": endpoint.url, "secrets": len(endpoint.secrets)}
+            case "POST", ["roll"]:
+                rolled = self._endpoints.roll(value, now=self._outbox.now())
+                told = {"url": rolled.url, "secrets": len(rolled.active_secrets(self._outbox.now()))}
             case "DELETE", ["endpoints"]:
                 self._endpoints.clear()
                 told = {"endpoints": []}
@@ -62,7 +65,7 @@ class WebhookControl:
                     "url": one.url,
                     "api_version": one.api_version,
                     "types": one.types,
-                    "secrets": len(one.secrets),
+                    "secrets": len(one.active_secrets(self._outbox.now())),
                 }
                 for one in self._endpoints.all()
             ],
