@@ -1,14 +1,22 @@
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refunds.gateways.port import AnswerClass, LookupAnswer, ProviderStatus, RefundFact
+from refunds.gateways.contract import STRIPE_V1
+from refunds.gateways.port import (
+    AnswerClass,
+    EventFact,
+    LookupAnswer,
+    ProviderStatus,
+    RefundFact,
+    SettlementFact,
+)
 from refunds.states import OPERATION_TABLE, CheckVerdict, OperationState
 from refunds.verdicts import (
     JUDGED_BY_EARLIER_ANSWERS,
-    AbsenceRule,
     AttemptFacts,
     Judgement,
     OperationFacts,
@@ -23,7 +31,7 @@ OURS = OperationFacts(
     operation_id="rfop_1", amount_minor_units=4999, currency="USD", processor_reference=None
 )
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
-RULE = AbsenceRule(in_flight_horizon=timedelta(minutes=15), safe_resend=timedelta(hours=22))
+IN_FLIGHT, SAFE = timedelta(minutes=15), timedelta(hours=22)
 POSITIVE = {_A.ACCEPTED: _O.COMPLETED, _A.PENDING: _O.PROVIDER_PENDING, _A.FAILED: _O.FAILED}
 states = st.sampled_from(_O)
 answers = st.sampled_from(_A)
@@ -188,8 +196,8 @@ def ours(known, found):
     }
 
 
-def look(known, found, now=NOW):
-    return judge(known, found, rule=RULE, now=now)
+def look(known, found, now=NOW, **told):
+    return judge(known, found, contract=STRIPE_V1, now=now, **told)
 
 
 def may_be_there(attempt):
@@ -202,7 +210,7 @@ def test_absence_needs_the_whole_rule(known, found):
     """Restate the rule from the design: list, horizon, no 500, never ours before, key still safe."""
     verdict = look(known, found).verdict
     doubtful = [attempt for attempt in known.attempts if may_be_there(attempt)]
-    horizon_passed = all(attempt.started_at + RULE.in_flight_horizon <= NOW for attempt in doubtful)
+    horizon_passed = all(attempt.started_at + IN_FLIGHT <= NOW for attempt in doubtful)
     may_conclude = (
         not ours(known, found)
         and known.processor_reference is None
@@ -211,7 +219,7 @@ def test_absence_needs_the_whole_rule(known, found):
         and not any(attempt.http_status == 500 for attempt in doubtful)
     )
     refused = known.attempts[-1].answer_class is _A.REFUSED
-    safe = known.attempts[0].started_at + RULE.safe_resend > NOW
+    safe = known.attempts[0].started_at + SAFE > NOW
     assert (verdict is _V.CONFIRMED_REJECTED) is (may_conclude and refused)
     assert (verdict is _V.CONFIRMED_ABSENT) is (may_conclude and not refused and safe)
 
@@ -266,7 +274,7 @@ def test_the_horizon_counts_from_the_newest_attempt_and_the_window_from_the_firs
     )
     assert look(known, [nothing_listed()]).verdict is _V.NOT_FOUND_YET
     assert look(known, [nothing_listed()], NOW + timedelta(minutes=1)).verdict is _V.CONFIRMED_ABSENT
-    assert safe_until(known.attempts, RULE) == old + RULE.safe_resend
+    assert safe_until(known.attempts, STRIPE_V1) == old + SAFE
 
 
 def test_an_attempt_that_reached_nobody_holds_nothing_up():
@@ -295,9 +303,12 @@ def nothing_listed():
 
 @given(facts, checks)
 def test_every_check_is_explained_line_by_line(known, found):
-    explanation = look(known, found).explanation
-    assert len(explanation) == len(found) + 1
-    assert all(line.startswith(lookup.surface) for line, lookup in zip(explanation, found, strict=False))
+    """The contract, each attempt, each source, and then why."""
+    contract, *rest = look(known, found).explanation
+    assert contract == "by the contract of stripe, reviewed as 2026-11-29"
+    attempts, sources = rest[: len(known.attempts)], rest[len(known.attempts) : -1]
+    assert all(line.startswith(f"attempt {number} at ") for number, line in enumerate(attempts, start=1))
+    assert [line.partition(":")[0] for line in sources] == [lookup.surface for lookup in found]
 
 
 def found(status=ProviderStatus.SUCCEEDED, **changed):
@@ -339,3 +350,109 @@ def test_somebody_elses_equal_refund_is_not_ours():
     asked = OperationFacts("rfop_1", 4999, "USD", None, (AttemptFacts(NOW, None, None),))
     assert look(asked, [found(operation_id="rfop_2")]).verdict is _V.NOT_FOUND_YET
     assert look(asked, [found(operation_id=None)]).verdict is _V.NOT_FOUND_YET
+
+
+# -- what the provider told without being asked
+
+
+EVENT = EventFact(
+    event_id="evt_1", event_type="refund.created", processor_reference="re_1", happened_at=NOW
+)  # fmt: skip
+SETTLED = SettlementFact(
+    operation_id="rfop_1", processor_reference="re_1", amount_minor_units=4999, currency="USD", category="REFUND",
+    status="SETTLED", booked_at=NOW, report="BALANCE_CHANGE",
+)  # fmt: skip
+TOLD = [{"events": [EVENT]}, {"settlements": [SETTLED]}]
+
+
+@pytest.mark.parametrize("told", TOLD)
+@given(known=facts, found=checks)
+def test_what_was_told_only_takes_absence_away_and_completes_nothing(told, known, found):
+    """An event or a settled row proves that the refund exists, and its state is only said by the object."""
+    before, after = look(known, found), look(known, found, **told)
+    assert after.verdict not in {_V.CONFIRMED_ABSENT, _V.CONFIRMED_REJECTED}
+    if before.refund is None and not before.contradictory:
+        assert after.verdict in {_V.NOT_FOUND_YET, _V.STILL_AMBIGUOUS}
+        assert (after.told, after.refund) == (True, None)
+    else:
+        assert (after.verdict, after.refund) == (before.verdict, before.refund)
+
+
+@pytest.mark.parametrize("told", TOLD)
+@pytest.mark.parametrize(
+    ("state", "target"),
+    [
+        (_O.CONFIRMED_ABSENT, _O.PROVIDER_PENDING),
+        (_O.CREATED, _O.MANUAL_REVIEW),
+        (_O.REJECTED, _O.MANUAL_REVIEW),
+        (_O.CANCELLED, _O.MANUAL_REVIEW),
+        (_O.SUBMITTED, None),
+        (_O.STATUS_UNKNOWN, None),
+        (_O.PROVIDER_PENDING, None),
+        (_O.MANUAL_REVIEW, None),
+        (_O.COMPLETED, None),
+        (_O.FAILED, None),
+    ],
+)
+def test_what_was_told_contradicts_what_is_said_never_to_have_executed(told, state, target):
+    known = OperationFacts("rfop_1", 4999, "USD", None, (AttemptFacts(NOW - timedelta(hours=1), None, None),))
+    for lookup in (nothing_listed(), nothing_read()):
+        assert state_after_check(state, look(known, [lookup], **told)) is target
+
+
+def nothing_read():
+    return LookupAnswer(
+        surface="refunds.list", complete=False, refunds=(), http_status=503, error_code=None, detail="",
+        attempts=3,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("category", ["REFUND_FAILURE", "PARTIAL_CAPTURE_REVERSAL", "DISPUTE"])
+def test_a_settled_row_that_is_no_customers_refund_tells_nothing(category):
+    known = OperationFacts("rfop_1", 4999, "USD", None, (AttemptFacts(NOW - timedelta(hours=1), None, None),))
+    row = replace(SETTLED, category=category)
+    assert look(known, [nothing_listed()], settlements=[row]).verdict is _V.CONFIRMED_ABSENT
+
+
+# -- the provider's record is old, or the call went elsewhere
+
+
+def aged(**attempt):
+    return OperationFacts(
+        "rfop_1", 4999, "USD", None, (AttemptFacts(NOW - timedelta(hours=1), None, None, **attempt),), livemode=False
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("seconds", "verdict"), [(-1, _V.CONFIRMED_ABSENT), (0, _V.NOT_FOUND_YET)])
+def test_silence_is_not_weighed_by_a_contract_that_nobody_has_reviewed(seconds, verdict):
+    now = STRIPE_V1.review_ends + timedelta(seconds=seconds)
+    known = OperationFacts("rfop_1", 4999, "USD", None, (AttemptFacts(now - timedelta(hours=1), None, None),))
+    judgement = look(known, [nothing_listed()], now)
+    assert judgement.verdict is verdict
+    if verdict is _V.NOT_FOUND_YET:
+        assert "review ended on 2027-11-29" in judgement.explanation[-1]
+    assert look(known, [found()], now).verdict is _V.CONFIRMED_COMPLETED  # what is shown needs no review
+
+
+@pytest.mark.parametrize("elsewhere", [{"account": "acct_2"}, {"livemode": True}])
+def test_a_call_to_another_account_or_mode_is_for_people_and_never_absent(elsewhere):
+    judgement = look(aged(**elsewhere), [nothing_listed()])
+    assert (judgement.verdict, judgement.hopeless) == (_V.STILL_AMBIGUOUS, True)
+    assert state_after_check(_O.STATUS_UNKNOWN, judgement) is _O.MANUAL_REVIEW
+
+
+@pytest.mark.parametrize("mode", [None, False])
+def test_the_same_mode_or_one_that_was_not_kept_holds_nothing_up(mode):
+    assert look(aged(livemode=mode), [nothing_listed()]).verdict is _V.CONFIRMED_ABSENT
+
+
+@pytest.mark.parametrize("state", list(_O))
+def test_what_is_hopeless_moves_only_what_is_undecided(state):
+    target = state_after_check(state, Judgement(_V.STILL_AMBIGUOUS, None, (), hopeless=True))
+    expected = {
+        _O.SUBMITTED: _O.STATUS_UNKNOWN,
+        _O.STATUS_UNKNOWN: _O.MANUAL_REVIEW,
+        _O.PROVIDER_PENDING: _O.MANUAL_REVIEW,
+        _O.CONFIRMED_ABSENT: _O.MANUAL_REVIEW,
+    }
+    assert target is expected.get(state)

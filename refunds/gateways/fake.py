@@ -154,9 +154,12 @@ class FakeGateway:
         payment = self._payments.get((command.account, command.payment_reference))
         refusal = self._refusal(command, payment, ordered)
         if payment is None or refusal is not None:
-            status = 404 if payment is None else 400
+            unknown = payment is None
             answer = _answer(
-                AnswerClass.REFUSED, http_status=status, error_type="invalid_request_error", code=refusal
+                AnswerClass.UNKNOWN if unknown else AnswerClass.REFUSED,
+                http_status=404 if unknown else 400,
+                error_type="invalid_request_error",
+                code=refusal,
             )
             return replace(answer, went_back_before=refusal in _WENT_BACK)
         facts = self._refunds.setdefault(command.account, [])
@@ -201,7 +204,7 @@ class FakeGateway:
             surface=surface,
             complete=complete,
             refunds=facts if complete else (),
-            http_status=200 if complete else None,
+            http_status=200 if complete else (None if known else 404),
             error_code=code,
             detail=code or f"{len(facts)} read",
             attempts=1 if complete else 3,

@@ -35,6 +35,11 @@ class ProviderStatus(StrEnum):
     UNRECOGNISED = "UNRECOGNISED"
 
 
+NO_MONEY: Final = frozenset(
+    {ProviderStatus.FAILED, ProviderStatus.CANCELED}
+)  # the refund moved none, or it is back
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefundCommand:
     """Everything that one submission needs, and nothing else; attempts of one operation are equal."""
@@ -65,6 +70,13 @@ class RefundFact:
     payment_reference: str
     created_at: datetime | None
     failure_reason: str | None
+    pending_reason: str | None = None  # what the provider waits for, such as more money on the balance
+
+    @property
+    def words(self) -> str:
+        """The provider's own word with the reason that it gives: ``pending: insufficient_funds``."""
+        reason = self.failure_reason or self.pending_reason
+        return f"{self.provider_status}: {reason}" if reason else self.provider_status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +86,7 @@ class GatewayAnswer:
     ``refund`` is set only for an object that is proven to be ours. ``error_code`` is the provider's own
     lower-case code, or an upper-case ``AdapterCode``. ``body_sha256`` digests the raw answer; it is not kept.
     ``went_back_before``: refused because the payment's money is back already, by whose doing the answer does not say.
+    ``retry_forbidden``: the provider said that sending it again is of no use.
     """
 
     answer_class: AnswerClass
@@ -86,6 +99,7 @@ class GatewayAnswer:
     body_sha256: str | None
     detail: str
     went_back_before: bool = False
+    retry_forbidden: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +113,33 @@ class LookupAnswer:
     error_code: str | None
     detail: str
     attempts: int  # HTTP requests made, over all pages
+    payment_untouched: bool | None = (
+        None  # the payment itself says that no refund of it exists; None: it is silent
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventFact:
+    """One verified event that tells of a refund of ours: there is one. Its state is only said by the object."""
+
+    event_id: str
+    event_type: str  # the provider's own word
+    processor_reference: str
+    happened_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettlementFact:
+    """One row of the provider's settlement report. Money out is positive, money that came back is negative."""
+
+    operation_id: str | None  # from the refund's metadata; None: somebody else's refund
+    processor_reference: str
+    amount_minor_units: int
+    currency: str
+    category: str  # in the ledger's spelling: "REFUND", "REFUND_FAILURE", "PARTIAL_CAPTURE_REVERSAL"
+    status: str
+    booked_at: datetime
+    report: str  # which report, for people
 
 
 class Gateway(Protocol):

@@ -155,22 +155,26 @@ class StripeGateway:
 
     def _read(self, call: Callable[[stripe.StripeClient], object]) -> tuple[Exchange, int]:
         """Run a read, up to three times in all, and return the last exchange with the number made."""
-        made = run_attempts(GATEWAY_LOOKUP, partial(self._run, call), is_passing=_passing, sleep=self._sleep)
+        made = run_attempts(
+            GATEWAY_LOOKUP, partial(self._run, call), is_passing=self._is_passing, sleep=self._sleep
+        )
         return made.answer, made.attempts
+
+    def _is_passing(self, exchange: Exchange) -> bool:
+        """Whether a read may simply be tried again: as the answer says, else no answer, 429 or a server error."""
+        signal, status = self.contract.retry_signal, exchange.http_status
+        if status is None:
+            return True
+        said = exchange.headers.get((signal.header.value or "").lower(), "").lower()
+        if said in {signal.retry_value.value, signal.stop_value.value}:
+            return said == signal.retry_value.value and status >= HTTPStatus.BAD_REQUEST
+        return status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def _list_call(
     client: stripe.StripeClient, *, parameters: "stripe.params.RefundListParams", account: str
 ) -> object:
     return client.v1.refunds.list(parameters, {"stripe_account": account or None})
-
-
-def _passing(exchange: Exchange) -> bool:
-    """Whether a read may simply be tried again: no answer, 429 or a server error."""
-    status = exchange.http_status
-    return (
-        status is None or status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR
-    )
 
 
 def _refused_unsent(code: AdapterCode) -> GatewayAnswer:

@@ -107,14 +107,8 @@ ANSWER_TABLE: Final = (
         answer_class=AnswerClass.REFUSED,
         source="docs.stripe.com/api/errors",
     ),
-    # No such payment in this account and mode, so no refund of it either.
-    AnswerRule(
-        http_status=404,
-        error_type=_INVALID,
-        error_codes=frozenset({"resource_missing"}),
-        answer_class=AnswerClass.REFUSED,
-        source="docs.stripe.com/error-codes",
-    ),
+    # No such payment in this account and mode: one of the two may be wrong, so a look-up comes first.
+    AnswerRule(http_status=404, answer_class=AnswerClass.UNKNOWN, source="docs.stripe.com/test-mode"),
     AnswerRule(
         http_status=401, answer_class=AnswerClass.NOT_EXECUTED, source="docs.stripe.com/error-low-level"
     ),
@@ -161,21 +155,23 @@ def read_submission(
         return _answer(
             exchange,
             AnswerClass.NOT_EXECUTED if never_sent else AnswerClass.UNKNOWN,
+            contract,
             code=exchange.failure,
             detail=f"{exchange.failure} {exchange.cause}",
         )
     body = read_json_object(exchange.body)
     if body is None:
-        return _answer(exchange, AnswerClass.UNKNOWN, code=AdapterCode.BODY_UNPARSABLE)
+        return _answer(exchange, AnswerClass.UNKNOWN, contract, code=AdapterCode.BODY_UNPARSABLE)
     if exchange.http_status == HTTPStatus.OK:  # no other status comes with a refund object
         return _read_object(exchange, body, command, contract)
     error = body.get("error")
     if not isinstance(error, Mapping):
-        return _answer(exchange, AnswerClass.UNKNOWN, code=AdapterCode.BODY_UNPARSABLE)
+        return _answer(exchange, AnswerClass.UNKNOWN, contract, code=AdapterCode.BODY_UNPARSABLE)
     rule = _rule_for(exchange, error)
     return _answer(
         exchange,
         rule.answer_class if rule else AnswerClass.UNKNOWN,
+        contract,
         error_type=word(error.get("type")),
         code=word(error.get("code")),
         went_back_before=rule is not None and rule.went_back_before,
@@ -210,6 +206,7 @@ def _read_object(
         return _answer(
             exchange,
             AnswerClass.UNKNOWN,
+            contract,
             code=AdapterCode.OBJECT_NOT_OURS,
             detail=f"{AdapterCode.OBJECT_NOT_OURS} {' '.join(differing) or 'unreadable'}",
         )
@@ -217,9 +214,10 @@ def _read_object(
     return _answer(
         exchange,
         _CLASS_BY_STATUS[fact.status],
+        contract,
         refund=fact,
         code=None if known else AdapterCode.STATUS_UNRECOGNISED,
-        detail=f"refund {fact.provider_status}",
+        detail=f"refund {fact.words}",
     )
 
 
@@ -228,9 +226,15 @@ def _differing(fact: RefundFact | None, command: RefundCommand) -> list[str]:
     return [name for name in names if fact is not None and getattr(fact, name) != getattr(command, name)]
 
 
+def _says(exchange: Exchange, header: str | None, value: str | None) -> bool:
+    """Tell whether the answer's header has this value; header names are lower-case here."""
+    return header is not None and exchange.headers.get(header.lower(), "").lower() == value
+
+
 def _answer(
     exchange: Exchange,
     answer_class: AnswerClass,
+    contract: ProviderContract,
     *,
     refund: RefundFact | None = None,
     error_type: str | None = None,
@@ -245,7 +249,10 @@ def _answer(
         http_status=exchange.http_status,
         error_type=error_type,
         error_code=code,
-        replayed=exchange.headers.get("idempotent-replayed", "").lower() == "true",
+        replayed=_says(exchange, contract.replay.marker.value, contract.replay.marker_value.value),
+        retry_forbidden=_says(
+            exchange, contract.retry_signal.header.value, contract.retry_signal.stop_value.value
+        ),
         request_id=word(exchange.headers.get("request-id")),
         body_sha256=hashlib.sha256(exchange.body).hexdigest() if answered else None,
         detail=detail or " ".join(str(part) for part in (exchange.http_status, error_type, code) if part),

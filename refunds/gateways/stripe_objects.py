@@ -71,6 +71,7 @@ def read_refund(
         payment_reference=payment,
         created_at=_created_at(value.get("created")),
         failure_reason=word(value.get("failure_reason")),
+        pending_reason=word(value.get("pending_reason")),
     )
 
 

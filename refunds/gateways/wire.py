@@ -10,6 +10,7 @@ import http.client
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ import stripe
 
 from refunds.gateways.codes import AdapterCode
 
+# It counts while the machine sleeps, where there is such a clock.
+_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024  # a page of 100 refunds is some 200 kB
 
 
@@ -40,7 +43,12 @@ class Exchange:
 
 
 class OneExchange(stripe.HTTPClient):
-    """An HTTP client for the SDK that makes exactly one request and remembers how it ended."""
+    """An HTTP client for the SDK that makes exactly one request and remembers how it ended.
+
+    ``connect_timeout_seconds`` bounds each step of connecting, ``answer_timeout_seconds`` the whole answer. A request
+    that could only leave later than both together, counted from this object's making, is not sent at all: looking up
+    a name has no limit of its own, and a process may have been stopped.
+    """
 
     name = "http.client"
 
@@ -51,6 +59,7 @@ class OneExchange(stripe.HTTPClient):
         self._connect_timeout_seconds = connect_timeout_seconds
         self._answer_timeout_seconds = answer_timeout_seconds
         self._tls = tls
+        self._made_at = time.clock_gettime(_CLOCK)
         self.exchange: Exchange | None = None
 
     def request(
@@ -96,10 +105,16 @@ class OneExchange(stripe.HTTPClient):
         )
         try:
             connection.connect()  # TCP and TLS; the first byte of the request leaves after this
+            self._refuse_if_late()
         except Exception as error:
             connection.close()
             raise self._failed(AdapterCode.CONNECT_FAILED, error) from error
         return connection
+
+    def _refuse_if_late(self) -> None:
+        waited = time.clock_gettime(_CLOCK) - self._made_at
+        if waited > self._connect_timeout_seconds + self._answer_timeout_seconds:
+            raise TimeoutError
 
     def _failed(self, failure: AdapterCode, error: Exception) -> NoWholeAnswerError:
         self.exchange = Exchange(failure=failure, cause=type(error).__name__)
@@ -146,6 +161,11 @@ def _deadline(sock: socket.socket, seconds: float) -> Iterator[threading.Event]:
         yield passed
     finally:
         timer.cancel()
+
+
+def trusted_tls() -> ssl.SSLContext:
+    """Return a TLS context that trusts what the SDK trusts."""
+    return ssl.create_default_context(cafile=stripe.ca_bundle_path)
 
 
 def refuse_clear_text(api_base: str) -> None:

@@ -184,10 +184,12 @@ def test_more_than_is_left_is_refused(world: World) -> None:
     assert world.booked("ch_A2") == [3000]
 
 
-def test_an_unknown_payment_is_refused(world: World) -> None:
+def test_an_unknown_payment_proves_nothing_since_the_account_or_the_mode_may_be_wrong(world: World) -> None:
     answer = world.gateway.submit_refund(refund_command())
-    assert answer.answer_class is AnswerClass.REFUSED
-    assert answer.error_code == "resource_missing"
+    assert answer.answer_class is AnswerClass.UNKNOWN
+    assert (answer.http_status, answer.error_code) == (404, "resource_missing")
+    listed = _list(world)
+    assert (listed.complete, listed.http_status, listed.refunds) == (False, 404, ())
 
 
 def test_a_failed_refund_gives_its_amount_back(world: World) -> None:
@@ -266,7 +268,7 @@ def test_an_unknown_refund_cannot_be_retrieved(world: World) -> None:
 
 def test_accounts_do_not_see_each_other(world: World) -> None:
     world.seed("ch_A2", 4999, account="acct_1")
-    assert world.gateway.submit_refund(refund_command()).answer_class is AnswerClass.REFUSED
+    assert world.gateway.submit_refund(refund_command()).answer_class is AnswerClass.UNKNOWN
     made = world.gateway.submit_refund(refund_command(account="acct_1"))
     assert made.answer_class is AnswerClass.ACCEPTED
     assert made.refund is not None

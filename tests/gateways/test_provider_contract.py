@@ -6,7 +6,9 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
+from config.environment import Environment
 from refunds.gateways.contract import (
     STRIPE_V1,
     AmountNotRepresentableError,
@@ -15,6 +17,12 @@ from refunds.gateways.contract import (
 )
 from refunds.gateways.port import ProviderStatus
 
+SOUND = {
+    "DATABASE_URL": "postgresql://desk@db/desk",
+    "REDIS_URL": "redis://cache:6379/0",
+    "SECRET_KEY": "x" * 50,
+    "GATEWAY_TIMEOUT_SECONDS": 20,
+}
 SENDABLE = ["USD", "EUR", "JPY", "KWD", "BHD", "ISK", "MGA", "KRW", "RSD", "HUF"]
 
 
@@ -84,7 +92,9 @@ def test_statuses_are_mapped_and_the_list_is_open() -> None:
 
 def test_the_record_cannot_be_changed() -> None:
     with pytest.raises(FrozenInstanceError):
-        STRIPE_V1.safe_resend_seconds = 1  # type: ignore[misc]
+        STRIPE_V1.resend = STRIPE_V1.resend  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError):
+        STRIPE_V1.in_flight.horizon_seconds.value = 1  # type: ignore[misc]
     with pytest.raises(TypeError):
         STRIPE_V1.statuses["reversed"] = ProviderStatus.FAILED  # type: ignore[index]
 
@@ -106,6 +116,11 @@ def test_the_operator_sets_windows_in_seconds() -> None:
         timedelta(seconds=4),
     )
     assert contract.idempotency_key_retention_seconds == 86400
+    assert with_overrides(STRIPE_V1, {"safe_resend_seconds": 82800}).safe_resend_seconds == 82800
+    short = {"idempotency_key_retention_seconds": 240, "safe_resend_seconds": 230}
+    assert with_overrides(STRIPE_V1, short).resend_margin_seconds == 10
+    stated = contract.in_flight.horizon_seconds
+    assert (stated.source, stated.note) == ("operator decision", "GATEWAY_CONTRACT_OVERRIDES")
     assert with_overrides(STRIPE_V1, {}) == STRIPE_V1
 
 
@@ -115,6 +130,16 @@ def test_the_operator_sets_windows_in_seconds() -> None:
         ({"provider": 1}, "no such window: provider"),
         ({"safe_resend": 1}, "no such window: safe_resend"),
         ({"safe_resend_seconds": 86400}, "must lie inside"),
+        ({"safe_resend_seconds": 86399}, "leave a margin of 3600 seconds"),
+        ({"safe_resend_seconds": 82801}, "leave a margin of 3600 seconds"),
+        ({"idempotency_key_retention_seconds": 3600}, "must lie inside"),
+        ({"idempotency_key_retention_seconds": 240, "safe_resend_seconds": 231}, "a margin of 10 seconds"),
+        ({"idempotency_key_retention_seconds": 86401}, "must not exceed what the provider promises: 86400"),
+        (
+            {"idempotency_key_retention_seconds": 10 * 86400, "safe_resend_seconds": 9 * 86400},
+            "must not exceed what the provider promises",
+        ),
+        ({"review_valid_seconds": 0}, "review_valid_seconds must be positive"),
         ({"safe_resend_seconds": 0}, "must lie inside"),
         ({"safe_resend_seconds": [1]}, "one number"),
         ({"in_flight_horizon_seconds": 0}, "must be positive"),
@@ -127,3 +152,22 @@ def test_the_operator_sets_windows_in_seconds() -> None:
 def test_windows_that_cannot_hold_are_refused(overrides: dict[str, float], message: str) -> None:
     with pytest.raises(ContractOverrideError, match=message):
         with_overrides(STRIPE_V1, overrides)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ({"safe_resend": 1}, "no such window: safe_resend"),
+        ({"safe_resend_seconds": 86399}, "leave a margin of 3600 seconds"),
+        ({"idempotency_key_retention_seconds": 86401}, "must not exceed what the provider promises"),
+        ({"in_flight_horizon_seconds": 20}, "must be longer than GATEWAY_TIMEOUT_SECONDS"),
+    ],
+)
+def test_windows_that_cannot_hold_stop_the_start(overrides: dict[str, float], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        Environment.model_validate(SOUND | {"GATEWAY_CONTRACT_OVERRIDES": overrides})
+
+
+def test_windows_that_hold_are_read_from_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GATEWAY_CONTRACT_OVERRIDES", '{"in_flight_horizon_seconds": 21}')
+    assert Environment.model_validate(SOUND).GATEWAY_CONTRACT_OVERRIDES == {"in_flight_horizon_seconds": 21}

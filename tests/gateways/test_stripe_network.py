@@ -1,18 +1,19 @@
 """What the network can do to one submission, and what that proves."""
 
+import http.client
 import json
 import signal
 import socket
 import ssl
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import pytest
 import stripe
 
 from refunds.gateways.port import AnswerClass
 from refunds.gateways.stripe import StripeGateway
-from refunds.gateways.wire import OneExchange
+from refunds.gateways.wire import NoWholeAnswerError, OneExchange
 from tests.gateways.builders import refund_command, stripe_gateway_at
 from tests.gateways.raw_server import RawServer, http_answer, reset
 from tests.support.gateway_simulator import GatewaySimulator
@@ -276,3 +277,34 @@ def test_the_http_client_under_the_sdk_makes_one_request_and_no_second(raw_serve
     assert raw_server.connections == 1
     assert client.exchange is not None
     assert client.exchange.http_status == 200
+
+
+def test_a_request_that_would_leave_too_late_is_not_sent_at_all(raw_server: RawServer) -> None:
+    """As when looking up a name took minutes, or the process was stopped: recovery may have gone on meanwhile."""
+    raw_server.answers(OUR_ANSWER)
+    for late, failure in ((5.9, None), (6.1, "CONNECT_FAILED")):
+        client = OneExchange(
+            connect_timeout_seconds=1, answer_timeout_seconds=5, tls=ssl.create_default_context()
+        )
+        client._made_at -= late
+        with suppress(NoWholeAnswerError):
+            client.request("post", f"{raw_server.url}/v1/refunds", {}, "amount=1")
+        assert client.exchange is not None
+        assert client.exchange.failure == failure
+    assert len(raw_server.requests) == 1
+
+
+def test_a_process_that_was_stopped_while_it_connected_sends_nothing(
+    raw_server: RawServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = http.client.HTTPConnection.connect
+
+    def slow(connection: http.client.HTTPConnection) -> None:
+        connect(connection)
+        time.sleep(0.5)
+
+    monkeypatch.setattr(http.client.HTTPConnection, "connect", slow)
+    raw_server.answers(OUR_ANSWER)
+    answer = stripe_gateway_at(raw_server.url, connect=0.2, answer=0.2).submit_refund(refund_command())
+    assert (answer.answer_class, answer.error_code) == (AnswerClass.NOT_EXECUTED, "CONNECT_FAILED")
+    assert raw_server.requests == []
