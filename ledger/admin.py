@@ -21,8 +21,11 @@ from ledger.models import (
     Merchant,
     Order,
     Payment,
+    Settlement,
+    SettlementFile,
     StaffMembership,
     Switch,
+    Tally,
 )
 
 if TYPE_CHECKING:  # Django's own classes take no type argument at run time
@@ -208,6 +211,7 @@ class PaymentAdmin(ReadOnlyAdmin):
         "method_type",
         "method_last4",
         "refreshed_at",
+        "frozen_at",
     )
     list_select_related = ("merchant", "order")
     search_fields = ("=processor_reference", "=order__number")
@@ -231,6 +235,37 @@ class LedgerEntryAdmin(ReadOnlyAdmin):
     list_select_related = ("merchant", "payment")
     list_filter = ("kind", "status")
     search_fields = ("=processor_reference", "=payment__processor_reference")
+
+
+@admin.register(SettlementFile)
+class SettlementFileAdmin(ReadOnlyAdmin):
+    """Settlement reports that were imported, and how far they reach."""
+
+    list_display = ("id", "merchant", "account", "report", "rows", "last_booked_at", "imported_at")
+    list_select_related = ("merchant",)
+    list_filter = ("report",)
+    search_fields = ("=sha256",)
+
+
+@admin.register(Settlement)
+class SettlementAdmin(ReadOnlyAdmin):
+    """What the reports say about money that left or came back."""
+
+    list_display = (
+        "row_reference",
+        "revision",
+        "merchant",
+        "report",
+        "category",
+        "processor_reference",
+        "operation_id",
+        "amount_minor_units",
+        "currency",
+        "booked_at",
+    )
+    list_select_related = ("merchant",)
+    list_filter = ("report", "category")
+    search_fields = ("=row_reference", "=processor_reference", "=operation_id", "=payment_reference")
 
 
 @admin.register(AuditOutbox)
@@ -273,3 +308,11 @@ class SwitchAdmin(ReadOnlyAdmin):
 
     merchant_path = ""
     list_display = ("name", "is_on", "reason", "changed_by", "changed_at")
+
+
+@admin.register(Tally)
+class TallyAdmin(ReadOnlyAdmin):
+    """Counts that every process adds to."""
+
+    merchant_path = ""
+    list_display = ("name", "total")

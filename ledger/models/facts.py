@@ -97,9 +97,16 @@ class Payment(models.Model):
     refreshed_at = models.DateTimeField(
         help_text="When a source last confirmed this payment and its entries."
     )
+    frozen_at = models.DateTimeField(
+        null=True, blank=True, help_text="Since when facts say that more went back than was captured."
+    )
+    frozen_reason = models.CharField(max_length=40, blank=True)
 
     class Meta:
         db_table = "ledger_payments"
+        indexes = [
+            models.Index(fields=["frozen_at"], condition=Q(frozen_at__isnull=False), name="payment_frozen"),
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["merchant", "account", "processor_reference"], name="payment_reference_once"
@@ -134,6 +141,13 @@ class LedgerEntry(models.Model):
                 fields=["merchant", "account", "processor_reference"], name="entry_reference_once"
             ),
             models.CheckConstraint(condition=Q(amount_minor_units__gt=0), name="entry_amount_positive"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["merchant", "occurred_at"],
+                condition=Q(kind=EntryKind.REFUND),
+                name="entry_refund_by_time",
+            ),
         ]
         triggers = [
             pgtrigger.Protect(name="never_deleted", operation=pgtrigger.Delete),

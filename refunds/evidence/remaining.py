@@ -2,6 +2,7 @@
 
 captured = refunded + pending + reserved + disputed + remaining. Reserved includes every operation whose outcome
 is unknown, in review or confirmed absent; an operation whose refund stands in the ledger counts only through it.
+``refunds.models.conservation`` says the same in SQL, for the guard that PostgreSQL holds on what is decided.
 """
 
 from collections.abc import Container, Iterable
@@ -11,7 +12,7 @@ from django.db.models import BigIntegerField, Exists, OuterRef, Q, QuerySet, Sub
 from django.db.models.functions import Coalesce
 
 from ledger.models import LedgerEntry, Payment
-from ledger.snapshot import EntryKind, EntryStatus, EntryView
+from ledger.snapshot import UNNAMED_REFUND, EntryKind, EntryStatus, EntryView
 from refunds.models import RefundOperation
 from refunds.states import ABANDONED_OPERATION_STATES, OperationState
 
@@ -19,23 +20,52 @@ _RETURNING = (EntryKind.REFUND, EntryKind.REVERSAL)
 _BANK_HOLDS = (EntryStatus.OPEN, EntryStatus.LOST)
 _NO_MONEY = (EntryStatus.FAILED, EntryStatus.CANCELED)
 _RETURNED = Q(kind__in=_RETURNING)
+_BACK = (EntryStatus.SUCCEEDED, EntryStatus.PENDING)
+_VOIDED = frozenset(EntryStatus) - {EntryStatus.SUCCEEDED}
+_HELD = frozenset(EntryStatus) - {EntryStatus.FAILED}
+_UNNAMED = Q(kind=EntryKind.REFUND, processor_reference__contains=UNNAMED_REFUND)
 _AT_THE_BANK = Q(kind=EntryKind.DISPUTE, status__in=_BANK_HOLDS)
 
 
 @dataclass(frozen=True, slots=True)
 class Conservation:
-    """Where the money of one payment is, in minor units of its currency."""
+    """Where the money of one payment is, in minor units of its currency.
+
+    ``reversed`` and ``unnamed`` (what an export counted without naming it) are parts of what was refunded or is
+    pending; ``held`` was authorised, and ``voided`` is of captures that did not stand.
+    """
 
     captured: int
     refunded: int
     pending: int
     reserved: int
     disputed: int
+    reversed: int = 0
+    held: int = 0
+    voided: int = 0
+    unnamed: int = 0
 
     @property
     def remaining(self) -> int:
-        """Return what may still be refunded; negative when facts from outside exceed the capture."""
+        """Return what may still be refunded, never too much; negative when facts exceed the capture.
+
+        A reversal counts in full, since it may have returned the capture and not the rest of a hold.
+        """
         return self.captured - self.refunded - self.pending - self.reserved - self.disputed
+
+    @property
+    def overdrawn(self) -> int:
+        """Return by how much more than the capture is provably gone; positive freezes the payment.
+
+        What may have been the release of money that was held and not captured proves nothing: a reversal, or, where
+        nothing was captured at all, a refund as which the provider books such a release. Nor does a refund without a
+        name that may be the very one of ours whose outcome is unknown.
+        """
+        released = min(self.reversed, max(self.held + self.voided - self.captured, 0))
+        if self.captured == 0:
+            refunds = self.refunded + self.pending - self.reversed
+            released += min(refunds, max(self.held - self.reversed, 0))
+        return -self.remaining - released - min(self.unnamed, self.reserved)
 
 
 def conservation_of(payment_id: int, *, leaving_out_operation: str | None = None) -> Conservation:
@@ -52,6 +82,10 @@ def conservation_of(payment_id: int, *, leaving_out_operation: str | None = None
             pending=_sum(_entries(_RETURNED & Q(status=EntryStatus.PENDING))),
             disputed=_sum(_entries(_AT_THE_BANK)),
             reserved=_sum(_reserving(leaving_out_operation)),
+            reversed=_sum(_entries(Q(kind=EntryKind.REVERSAL, status__in=_BACK))),
+            held=_sum(_entries(Q(kind=EntryKind.AUTHORISATION, status__in=_HELD))),
+            voided=_sum(_entries(Q(kind=EntryKind.CAPTURE, status__in=_VOIDED))),
+            unnamed=_sum(_entries(_UNNAMED & Q(status__in=_BACK))),
         )
         .get()
     )
@@ -67,6 +101,12 @@ def conservation_in(entries: Iterable[EntryView], operations: Iterable[RefundOpe
         refunded=_total(rows, _RETURNING, (EntryStatus.SUCCEEDED,)),
         pending=_total(rows, _RETURNING, (EntryStatus.PENDING,)),
         disputed=_total(rows, (EntryKind.DISPUTE,), _BANK_HOLDS),
+        reversed=_total(rows, (EntryKind.REVERSAL,), _BACK),
+        held=_total(rows, (EntryKind.AUTHORISATION,), _HELD),
+        voided=_total(rows, (EntryKind.CAPTURE,), _VOIDED),
+        unnamed=_total(
+            [row for row in rows if UNNAMED_REFUND in row.processor_reference], (EntryKind.REFUND,), _BACK
+        ),
         reserved=sum(
             row.amount_minor_units
             for row in operations

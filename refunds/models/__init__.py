@@ -1,3 +1,4 @@
+from refunds.models.books import BookComparison, BookDifference, FreezingEntry
 from refunds.models.decisions import CustomerMessage, Proposal, RuleResult
 from refunds.models.gateway import GatewayAttempt, GatewayResponse, ReconciliationCheck
 from refunds.models.operation import RefundOperation, RefundOperationEvent
@@ -5,7 +6,10 @@ from refunds.models.webhook import GatewayWebhook
 from refunds.models.workflow import RefundWorkflow, RefundWorkflowEvent
 
 __all__ = [
+    "BookComparison",
+    "BookDifference",
     "CustomerMessage",
+    "FreezingEntry",
     "GatewayAttempt",
     "GatewayResponse",
     "GatewayWebhook",

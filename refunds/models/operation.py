@@ -3,14 +3,19 @@
 import pgtrigger
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Greatest
 from django_fsm import FSMField, transition
 
 from ledger.ids import ID_LENGTH
 from ledger.models import EventModel, Merchant, Payment, StatefulModel
 from ledger.state_triggers import event_triggers, state_triggers
+from refunds.models.conservation import freeze, guard
 from refunds.models.workflow import RefundWorkflow
 from refunds.states import (
     ABANDONED_OPERATION_STATES,
+    ANSWERABLE_OPERATION_STATES,
+    DOUBTFUL_OPERATION_STATES,
+    EXECUTABLE_OPERATION_STATES,
     OPERATION_TABLE,
     UNRESOLVED_OPERATION_STATES,
     OperationState,
@@ -18,6 +23,9 @@ from refunds.states import (
 
 _S = OperationState
 _T = OPERATION_TABLE
+# Nobody would ever look at these: the scanners go by the due time that each state has.
+FORGOTTEN_SUBMISSIONS = Q(state__in=EXECUTABLE_OPERATION_STATES, next_attempt_at__isnull=True)
+FORGOTTEN_LOOK_UPS = Q(state__in=ANSWERABLE_OPERATION_STATES, next_check_at__isnull=True)
 _ABANDONED = ", ".join(f"'{state}'" for state in sorted(ABANDONED_OPERATION_STATES))
 
 
@@ -90,17 +98,38 @@ class RefundOperation(StatefulModel):
             ),
         ]
         indexes = [
+            # One for each scanner of ``refunds.recovery``, in the order in which it claims; none holds finished rows.
             models.Index(
-                fields=["next_attempt_at"], condition=Q(next_attempt_at__isnull=False), name="operation_due"
+                Greatest("next_attempt_at", "claimed_until"),
+                condition=Q(state__in=EXECUTABLE_OPERATION_STATES, next_attempt_at__isnull=False),
+                name="operation_to_submit",
             ),
             models.Index(
-                fields=["next_check_at"], condition=Q(next_check_at__isnull=False), name="operation_check_due"
+                Greatest("next_check_at", "claimed_until"),
+                condition=Q(state=_S.SUBMITTED, next_check_at__isnull=False),
+                name="operation_overdue",
+            ),
+            models.Index(
+                Greatest("next_check_at", "claimed_until"),
+                condition=Q(state__in=DOUBTFUL_OPERATION_STATES, next_check_at__isnull=False),
+                name="operation_in_doubt",
+            ),
+            models.Index(
+                Greatest("next_check_at", "claimed_until"),
+                condition=Q(state=_S.MANUAL_REVIEW, next_check_at__isnull=False),
+                name="operation_with_people",
+            ),
+            models.Index(
+                fields=["updated_at"],
+                condition=FORGOTTEN_SUBMISSIONS | FORGOTTEN_LOOK_UPS,
+                name="operation_forgotten",
             ),
             models.Index(
                 fields=["state", "updated_at"],
                 condition=Q(state__in=sorted(UNRESOLVED_OPERATION_STATES)),
                 name="operation_waiting",
             ),
+            models.Index(fields=["merchant", "created_at"], name="operation_by_time"),
         ]
         triggers = [
             *state_triggers(_T, event_table="refund_operation_events", subject_column="operation_id"),
@@ -135,6 +164,23 @@ class RefundOperation(StatefulModel):
                     RAISE EXCEPTION 'operation % is the provider''s %, once known', OLD.id, OLD.processor_reference
                         USING ERRCODE = 'integrity_constraint_violation';
                 """,
+            ),
+            pgtrigger.Trigger(
+                name="conserves_money",  # by its name it comes first: the payment is locked before the workflow
+                when=pgtrigger.Before,
+                operation=pgtrigger.Insert | pgtrigger.UpdateOf("state"),  # type: ignore[no-untyped-call]
+                declare=[("frozen_since", "timestamptz"), ("rest", "numeric")],
+                func=guard(),
+            ),
+            pgtrigger.Trigger(
+                name="freezes_overdrawn",  # an abandoned operation that moved money after all
+                when=pgtrigger.After,
+                timing=pgtrigger.Deferred,
+                operation=pgtrigger.UpdateOf("state"),  # type: ignore[no-untyped-call]
+                condition=pgtrigger.Condition(
+                    f"OLD.state IN ({_ABANDONED}) AND NEW.state NOT IN ({_ABANDONED})"
+                ),
+                func=freeze(),
             ),
             pgtrigger.Trigger(
                 name="one_unresolved",

@@ -2,6 +2,7 @@
 
 import pgtrigger
 from django.db import models
+from django.db.models.functions import Greatest
 
 from ledger.models import ErasableText
 from refunds.states import WebhookOutcome
@@ -10,7 +11,8 @@ from refunds.states import WebhookOutcome
 class GatewayWebhook(models.Model):
     """One event whose signature was verified. What the provider sent never changes; only its handling does.
 
-    ``operation_id`` is what the object's metadata says, as text: it may name nothing of ours.
+    ``operation_id`` is what the object's metadata says, or the key of the request that led to the event, as text: it
+    may name nothing of ours.
     """
 
     provider = models.CharField(max_length=40)
@@ -38,11 +40,15 @@ class GatewayWebhook(models.Model):
             models.UniqueConstraint(fields=["provider", "account", "event_id"], name="webhook_event_once"),
         ]
         indexes = [
-            models.Index(
-                fields=["next_attempt_at"],
+            models.Index(  # in the order in which ``refunds.recovery`` claims
+                Greatest("next_attempt_at", "claimed_until"),
                 condition=models.Q(next_attempt_at__isnull=False),
-                name="webhook_due",
+                name="webhook_to_apply",
             ),
+            models.Index(
+                fields=["operation_id"], condition=~models.Q(operation_id=""), name="webhook_of_operation"
+            ),
+            models.Index(fields=["object_id"], condition=~models.Q(object_id=""), name="webhook_of_object"),
         ]
         triggers = [
             pgtrigger.Protect(name="never_deleted", operation=pgtrigger.Delete),

@@ -3,18 +3,29 @@
 import pgtrigger
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Greatest
 from django_fsm import FSMField, transition
 
 from ledger.ids import ID_LENGTH
 from ledger.models import Customer, EventModel, Merchant, Order, Payment, StatefulModel
 from ledger.state_triggers import event_triggers, state_triggers
-from refunds.states import TERMINAL_WORKFLOW_STATES, WORKFLOW_TABLE, Origin, WorkflowState
+from refunds.states import (
+    ADVANCEABLE_WORKFLOW_STATES,
+    TERMINAL_WORKFLOW_STATES,
+    WORKFLOW_TABLE,
+    Origin,
+    WorkflowState,
+)
 
 _S = WorkflowState
 _T = WORKFLOW_TABLE
 _ESTABLISHED = (
     *("policy_id", "policy_version", "snapshot_sha256", "snapshot_taken_at", "finding", "reason_code"),
     *("refund_payment_id", "kept_payment_id", "amount_minor_units", "currency", "command_number"),
+)
+# Nobody would ever advance these. A request without an order waits for its customer, if need be for ever.
+FORGOTTEN_WORKFLOWS = Q(next_attempt_at__isnull=True) & (
+    Q(state__in=ADVANCEABLE_WORKFLOW_STATES) | Q(state=_S.EVIDENCE_PENDING, order__isnull=False)
 )
 
 
@@ -139,9 +150,18 @@ class RefundWorkflow(StatefulModel):
         ]
         indexes = [
             models.Index(fields=["customer", "-created_at"], name="workflow_by_customer"),
+            # One for each scanner of ``refunds.recovery``, in the order in which it claims; none holds finished rows.
             models.Index(
-                fields=["next_attempt_at"], condition=Q(next_attempt_at__isnull=False), name="workflow_due"
+                Greatest("next_attempt_at", "claimed_until"),
+                condition=Q(source_failures=0, next_attempt_at__isnull=False),
+                name="workflow_to_advance",
             ),
+            models.Index(
+                Greatest("next_attempt_at", "claimed_until"),
+                condition=Q(source_failures__gt=0, next_attempt_at__isnull=False),
+                name="workflow_unread",
+            ),
+            models.Index(fields=["updated_at"], condition=FORGOTTEN_WORKFLOWS, name="workflow_forgotten"),
             models.Index(
                 fields=["state", "updated_at"],
                 condition=Q(state__in=sorted(frozenset(_S) - TERMINAL_WORKFLOW_STATES)),

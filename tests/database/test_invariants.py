@@ -3,7 +3,7 @@
 import pytest
 from django.db import connection
 
-from ledger.models import AuditOutbox, LedgerEntry
+from ledger.models import AuditOutbox, LedgerEntry, Payment
 from ledger.snapshot import EntryKind
 from notifications.models import Notification
 from refunds.evidence.invariants import check_invariants
@@ -20,6 +20,7 @@ from tests.factories import (
     make_merchant,
     make_policy,
     make_staff,
+    move_operation,
     operation_in_state,
     workflow_in_state,
 )
@@ -76,6 +77,7 @@ def too_much(operation):
 
 def refunded_as_well(operation):
     make_entry(payment=operation.payment, kind=EntryKind.REFUND, amount_minor_units=1, currency="USD")
+    Payment.objects.update(frozen_at=None)  # the fact itself had frozen it
     return {"NEGATIVE_REMAINING": operation.payment_id}
 
 
@@ -170,6 +172,12 @@ def own_vote(operation):
     return {"MAKER_APPROVED": pk}
 
 
+def given_up_alone(operation):
+    doubted = operation_in_state(OperationState.MANUAL_REVIEW)
+    move_operation(doubted, OperationState.CANCELLED)
+    return {"GIVEN_UP_BY_ONE": doubted.pk}
+
+
 def too_few(operation):
     as_owner(
         f"UPDATE @approval_requests SET rule = '', approvals_needed = 2 WHERE id = '{operation.approval_id}'"
@@ -191,7 +199,8 @@ def slot_kept(operation):
 
 BREAKS = [
     too_much, refunded_as_well, claimed_twice, two_stand, sent_but_created, another_key, sent_again, unbooked,
-    message_twice, another_command, unapproved, other_fingerprint, own_vote, too_few, nobodys, slot_kept,
+    message_twice, another_command, unapproved, other_fingerprint, own_vote,
+    given_up_alone, too_few, nobodys, slot_kept,
     no_event("refund_workflows", "refund_workflow_events", "workflow_id"),
     no_event("refund_operations", "refund_operation_events", "operation_id"),
     no_event("approval_requests", "approval_events", "approval_id"),

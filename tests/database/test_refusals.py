@@ -83,7 +83,7 @@ def test_every_append_only_and_state_table_has_its_triggers():
     for model in append_only_models():
         is_event = hasattr(model, "subject_field")
         assert counts.get(model._meta.db_table) == (3 if is_event else 1), model
-    expected = {"refund_workflows": 9, "refund_operations": 8, "approval_requests": 7}
+    expected = {"refund_workflows": 9, "refund_operations": 10, "approval_requests": 7}
     states = {m._meta.db_table for m in apps.get_models() if issubclass(m, StatefulModel)}
     assert states == set(expected)
     assert {table: counts[table] for table in states} == expected
@@ -186,7 +186,9 @@ SECOND_OPERATION = (
     "INSERT INTO refund_operations (id, workflow_id, approval_id, merchant_id, account, payment_id,"
     " payment_reference, amount_minor_units, currency, reason_code, idempotency_key, request_fingerprint,"
     " policy_version, policy_id, state, state_sequence, checks_made, created_at, updated_at)"
-    " SELECT 'rfop_second', workflow_id, 'apr_second', merchant_id, account, payment_id, payment_reference,"
+    # The order's other charge, of which nothing is refunded: another guard refuses a second one on the same charge.
+    " SELECT 'rfop_second', workflow_id, 'apr_second', merchant_id, account,"
+    " (SELECT kept_payment_id FROM refund_workflows w WHERE w.id = workflow_id), payment_reference,"
     " amount_minor_units, currency, reason_code, 'refund:rfop_second', 'second', policy_version, policy_id,"
     " 'CREATED', 1, 0, now(), now() FROM refund_operations WHERE id = %s"
 )

@@ -53,3 +53,12 @@ def test_the_command_asks_for_what_is_missing(asked):
     with pytest.raises(CommandError):
         call_command("switch", *asked)
     assert is_on(GATEWAY_WRITES)
+
+
+@pytest.mark.parametrize("reason", ["card 4242 4242 4242 4242", "a\x1b[2Jb", "\u202etxt"])
+def test_a_reason_that_may_not_be_kept_turns_nothing(reason):
+    with pytest.raises(CommandError) as refused:
+        call_command("switch", "gateway_writes", "off", "--reason", reason)
+    assert reason not in str(refused.value)
+    assert is_on(GATEWAY_WRITES)
+    assert not AuditOutbox.objects.exists()

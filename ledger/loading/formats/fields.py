@@ -8,7 +8,8 @@ from typing import Any, Final, TypeVar
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
-from ledger.intake import IntakeRefusedError, check_order_number
+from ledger.card_numbers import mask_card_numbers
+from ledger.intake import CARD_NUMBER_MASK, IntakeRefusedError, check_order_number
 from ledger.money import MAX_MINOR_UNITS, UnknownCurrencyError, exponent
 
 MAX_EMAIL: Final = 150  # what a user name can hold, which the address also becomes
@@ -181,6 +182,6 @@ def text_of(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a value as a message shows it, cut if it is long."""
-    text = str(value) if isinstance(value, OddNumber) else repr(value)
+    """Return a value as a message shows it, cut if it is long, and without any card number."""
+    text = mask_card_numbers(str(value) if isinstance(value, OddNumber) else repr(value), CARD_NUMBER_MASK)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
