@@ -5,7 +5,7 @@ Amounts are minor units by currency code. A currency without a limit never runs 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from jsonschema import Draft202012Validator
@@ -71,6 +71,15 @@ class PolicyRules:
         """Return how many people must approve a refund that is not automatic: two where no limit is given."""
         limit = self.two_people_above_minor_units.get(currency)
         return 1 if limit is not None and amount_minor_units <= limit else 2
+
+
+def age_in_days(since: datetime, at: datetime) -> int:
+    """Return how many whole days of 24 hours passed between two aware moments; below 0 before ``since``.
+
+    A difference of moments and never of days of a month: the end of a month, of a year or a leap day changes nothing.
+    In UTC, since Python counts wall-clock time between two moments of one zone.
+    """
+    return (at.astimezone(UTC) - since.astimezone(UTC)) // timedelta(days=1)
 
 
 def parse_rules(document: Any) -> PolicyRules:

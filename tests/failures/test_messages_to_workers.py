@@ -8,6 +8,7 @@ from celery import Celery
 from django.utils import timezone
 
 from config.celery import app as configured
+from ledger.models import Tally
 from refunds.models import GatewayAttempt
 from tests.support.workers import Worker, broker_url, purge, wait_until
 
@@ -103,5 +104,11 @@ def test_messages_of_another_release_lose_no_work(desk, worker):
     wait_until(lambda: desk.workflow(workflow_id).state == "COMPLETED", seconds=240, what="COMPLETED")
 
     assert "task_of_the_next_release" in log.read_text()
+    wait_until(
+        lambda: dict(Tally.objects.values_list("name", "total")).get("TASK_UNKNOWN") == 1,
+        seconds=60,
+        what="a count",
+    )
+    assert Tally.objects.get(name="TASK_FAILED").total >= 3
     assert (len(desk.posts()), len(desk.sim.refunds())) == (1, 1)
     desk.assert_books_agree()

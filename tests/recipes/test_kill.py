@@ -1,7 +1,8 @@
-"""kill -9 of a real worker at five points around the call, again and again; the provider's book is the witness.
+"""kill -9 of two real workers at every boundary between two commits and around the call, again and again.
 
-Each round kills the worker that recovered the round before, with ``TOGETHER`` operations at the same point. A round
-in which the machine was too slow to bring one of them to the point is checked as well, and does not count.
+The provider's book is the witness. Each round kills the workers that recovered the round before, each with a beat of
+its own, and ``TOGETHER`` requests at the same point. A round in which the machine was too slow to bring one of them to the point is checked as
+well, and does not count.
 """
 
 import json
@@ -16,14 +17,15 @@ from django.db import connection
 from django.utils import timezone
 from prometheus_client import CollectorRegistry
 
+from approvals.models import ReviewCase
 from ledger.models import Heartbeat
 from notifications.models import Notification
 from refunds.gateways.stripe_commands import OPERATION_ID_KEY
 from refunds.metrics.collector import DeskCollector
-from refunds.models import ReconciliationCheck, RefundOperation
-from refunds.nudges import advance
-from refunds.states import RESOLVED_OPERATION_STATES
-from tests.recipes.kill_points import PATIENCE, POINTS, Scene
+from refunds.models import ReconciliationCheck, RefundOperation, RefundWorkflow
+from refunds.states import RESOLVED_OPERATION_STATES, TERMINAL_WORKFLOW_STATES
+from tests.recipes.kill_commits import ANY_MOMENT, BETWEEN_COMMITS
+from tests.recipes.kill_points import AROUND_THE_CALL, PATIENCE, Scene
 from tests.support.deployed import database_url_of_tests, environment, start_worker
 from tests.support.invariants import broken
 from tests.support.owner_session import OwnerSession
@@ -35,21 +37,23 @@ pytestmark = [
     pytest.mark.timeout(1200),
     pytest.mark.failure("F054"),
 ]
-ROUNDS, TOGETHER = int(os.environ.get("KILL_ROUNDS", "5")), 4
-AT_MOST = 3 * ROUNDS
-SLOTS = TOGETHER + 2  # the scanners' work goes on beside what hangs
+POINTS = {**AROUND_THE_CALL, **BETWEEN_COMMITS, "z-any-moment": ANY_MOMENT}
+# 17 points with 2 rounds each and 4 at any moment: 38 rounds, 76 kills of a worker, 304 requests in flight.
+ROUNDS, OFTEN = int(os.environ.get("KILL_ROUNDS", "2")), 2
+WORKERS, TOGETHER = 2, 8
+SLOTS = TOGETHER // WORKERS + 2  # of each; the scanners' work goes on beside what hangs
 JITTER_SECONDS = 0.3
 WINDOWS = {
     "GATEWAY_TIMEOUT_SECONDS": "2",
     "GATEWAY_CONTRACT_OVERRIDES": json.dumps(
-        {"in_flight_horizon_seconds": 10, "reconciliation_intervals": [1, 1, 2, 2, 5, 5, 10, 10, 10]}
+        {"in_flight_horizon_seconds": 8, "reconciliation_intervals": [1, 1, 2, 2, 5, 5, 10, 10, 10]}
     ),
 }
 
 
 @pytest.fixture
 def workers(desk, tmp_path, settings):
-    """A function that starts the worker; what still runs at the end is stopped."""
+    """A function that starts the workers; what still runs at the end is stopped."""
     settings.RECOVERY_INTERVAL_SECONDS = 15  # how long a new operation is left to its nudge
     purge()
     env = environment(
@@ -62,9 +66,9 @@ def workers(desk, tmp_path, settings):
     started = []
 
     def start(*, beat=True):
-        worker = start_worker(env=env, log=tmp_path / "worker.log", concurrency=SLOTS, beat=beat)
-        started.append(worker)
-        return worker
+        logs = [tmp_path / f"worker{number}.log" for number in range(WORKERS)]
+        started[:] = [start_worker(env=env, log=log, concurrency=SLOTS, beat=beat) for log in logs]
+        return list(started)
 
     yield start
     for worker in started:
@@ -78,73 +82,78 @@ def owner(db):
         yield session
 
 
-def committed_operations(desk, merchant):
-    """Return operations that are committed and not sent, each of a customer of its own."""
-    desk.now = timezone.now()
-    asked = [desk.ask(desk.duplicate(desk.customer(merchant)).order, run=False) for _ in range(TOGETHER)]
-    for workflow_id in asked:
-        desk.now = timezone.now()
-        desk.run_one(advance(workflow_id))
-    return [desk.operation(workflow_id) for workflow_id in asked]
-
-
 def refunds_of(desk):
     return Counter(refund["metadata"][OPERATION_ID_KEY] for refund in desk.sim.refunds())
 
 
-def at_the_point(point, operation, booked):
-    """Tell whether the operation was where the kill was meant to meet it."""
-    row = RefundOperation.objects.get(pk=operation.pk)
-    answered = row.attempts.filter(response__isnull=False).count()
-    answers = 1 if point.state == "COMPLETED" else 0
-    return (row.state, row.attempts.count(), answered, booked[operation.pk]) == (
-        point.state,
-        point.attempts,
-        answers,
-        point.booked,
-    )
+def at_the_point(point, workflow_id, booked):
+    """Tell whether the request was where the kill was meant to meet it."""
+    workflow = RefundWorkflow.objects.get(pk=workflow_id)
+    if point is ANY_MOMENT:
+        return workflow.state not in TERMINAL_WORKFLOW_STATES
+    operation = workflow.operations.first()
+    if operation is None or not point.state:
+        return (workflow.state, "" if operation is None else operation.state) == (point.request, point.state)
+    answers = operation.attempts.filter(response__isnull=False).count()
+    found = (workflow.state, operation.state, operation.attempts.count(), answers, booked[operation.pk])
+    expected = (point.request, point.state, point.attempts, point.answers, point.booked)
+    lost = (point.request, "STATUS_UNKNOWN", point.attempts, 1, point.booked)
+    return found in ({expected, lost} if point.answer_lost else {expected})
 
 
-def all_resolved(operations):
-    states = set(RefundOperation.objects.filter(pk__in=operations).values_list("state", flat=True))
+def all_resolved(scene):
+    """Tell whether every request has ended, or waits for people who know of it."""
+    requests = RefundWorkflow.objects.filter(pk__in=scene.requests)
+    for workflow in requests.exclude(state__in=TERMINAL_WORKFLOW_STATES):
+        case = ReviewCase.objects.filter(subject_id=workflow.pk, closed_at=None)
+        if workflow.state != "MANUAL_REVIEW" or not case.exists():
+            return False
+    states = {operation.state for operation in scene.operations}
     return states <= {*RESOLVED_OPERATION_STATES, "MANUAL_REVIEW"}
 
 
-def recover(worker, operations):
-    """Wait until every operation is resolved, or waits for people, and the customers were told."""
+def recover(scene, point=ANY_MOMENT):
+    """Wait until every request is resolved, or waits for people, and the customers were told."""
 
     def over():
-        assert worker.exit_code is None, worker.log.read_text()[-2000:]
-        return all_resolved(operations) and all_told(operations)
+        for worker in scene.workers:
+            assert worker.exit_code is None, worker.log.read_text()[-2000:]
+        point.hurry(scene)
+        owed = Notification.objects.filter(subject_id__in=scene.requests, next_attempt_at__isnull=False)
+        return all_resolved(scene) and not owed.exists()
 
     wait_until(over, seconds=PATIENCE, what="recovery")
 
 
-def all_told(operations):
-    ids = [f"refund.completed:{operation.pk}" for operation in operations]
-    due = Notification.objects.filter(logical_event_id__in=ids, next_attempt_at__isnull=False)
-    return not due.exists()
-
-
-def check_operation(desk, point, operation, *, was_there, refunds, posts):
-    """Check one operation after recovery: what the provider booked, and the way that led there."""
-    row = RefundOperation.objects.get(pk=operation.pk)
-    story = list(row.events.order_by("state_sequence").values_list("to_state", flat=True))
-    assert row.state == "COMPLETED" or (row.state, point.absence_proven) == ("MANUAL_REVIEW", True), story
+def check_request(point, workflow_id, *, was_there, refunds, posts):
+    """Check one request after recovery: what the provider booked, and the way that led there."""
+    row = RefundOperation.objects.get(workflow_id=workflow_id)  # one request, one operation
+    story = list(
+        row.events.filter(kind="TRANSITION").order_by("state_sequence").values_list("to_state", flat=True)
+    )
+    may_wait = point.absence_proven or point is ANY_MOMENT
+    assert row.state == "COMPLETED" or (row.state, may_wait) == ("MANUAL_REVIEW", True), story
     assert refunds[row.pk] == 1 if row.state == "COMPLETED" else refunds[row.pk] <= 1, story
     receipts = Notification.objects.filter(logical_event_id=f"refund.completed:{row.pk}")
     assert receipts.count() == (row.state == "COMPLETED")
-    attempts = list(row.attempts.order_by("number"))
-    for earlier, later in pairwise(attempts):
+    for receipt in receipts:
+        assert receipt.delivered_at is not None
+        assert receipt.attempts.filter(outcome="DELIVERED").count() == 1
+    for earlier, later in pairwise(row.attempts.order_by("number")):
         proofs = ReconciliationCheck.objects.filter(
             operation=row, verdict="CONFIRMED_ABSENT", at__gt=earlier.started_at, at__lte=later.started_at
         )
         assert proofs.exists(), story
-    if was_there:
-        assert tuple(story[: len(point.path)]) == point.path
-        if tuple(story) in {point.path, (*point.path, "COMPLETED")}:  # nothing else went wrong
-            assert posts[row.idempotency_key] == point.posts
-            assert bool(row.checks.filter(verdict="CONFIRMED_ABSENT")) == point.absence_proven
+    if was_there and point is not ANY_MOMENT:
+        check_story(point, row, story, posts)
+
+
+def check_story(point, row, story, posts):
+    """Check the way of an operation that was at the point: it goes on from there, and nowhere else."""
+    assert tuple(story[: len(point.path)]) == point.path
+    if tuple(story) in {point.path, (*point.path, "COMPLETED")}:  # nothing else went wrong
+        assert posts[row.idempotency_key] == point.posts
+        assert bool(row.checks.filter(verdict="CONFIRMED_ABSENT")) == point.absence_proven
 
 
 @pytest.mark.failure("F006")
@@ -158,41 +167,40 @@ def test_kill_at(name, desk, workers, owner):
     print(f"jitter seed {seed}")
     chance = random.Random(seed)
     merchant = desk.shop()
-    worker, counted, there, completed, longest, total = workers(), 0, 0, 0, 0.0, 0
+    running, counted, there, completed, longest, total = workers(), 0, 0, 0, 0.0, 0
+    rounds = OFTEN * ROUNDS if point is ANY_MOMENT else ROUNDS
 
-    for _ in range(AT_MOST):
-        operations = committed_operations(desk, merchant)
-        scene = Scene(desk, owner, worker, operations)
+    for _ in range(3 * rounds):
+        scene = Scene(desk, owner, running, merchant, TOGETHER)
         point.reach(scene)
         time.sleep(chance.uniform(0, JITTER_SECONDS))
-        worker.kill()
+        scene.kill()
         booked = refunds_of(desk)
-        was_there = {o.pk for o in operations if at_the_point(point, o, booked)}
+        was_there = {pk for pk in scene.requests if at_the_point(point, pk, booked)}
         point.mend(scene)
 
         killed_at = time.monotonic()
-        worker = workers()
-        recover(worker, operations)
+        scene.workers = running = workers()
+        recover(scene, point)
         longest = max(longest, time.monotonic() - killed_at)
 
         refunds = refunds_of(desk)
         posts = Counter(post["headers"].get("idempotency-key") for post in desk.posts())
-        for operation in operations:
-            check_operation(
-                desk, point, operation, was_there=operation.pk in was_there, refunds=refunds, posts=posts
-            )
-        total += len(operations)
+        for pk in scene.requests:
+            check_request(point, pk, was_there=pk in was_there, refunds=refunds, posts=posts)
+        total += len(scene.requests)
         there += len(was_there)
-        completed += RefundOperation.objects.filter(pk__in=operations, state="COMPLETED").count()
+        completed += sum(operation.state == "COMPLETED" for operation in scene.operations)
         counted += bool(was_there)
-        if counted == ROUNDS:
+        if counted == rounds:
             break
 
-    print(f"{name}: {counted} kills, {there} of {total} operations at the point, {completed} completed, "
+    print(f"{name}: {counted * WORKERS} kills in {counted} rounds, {there} of {total} requests at the point, {completed} completed, "
           f"recovered within {longest:.1f} s")  # fmt: skip
-    assert counted == ROUNDS, "this machine is too slow to meet the point"
+    assert counted == rounds, "this machine is too slow to meet the point"
     assert completed > 0
-    worker.stop()
+    for worker in running:
+        worker.stop()
     with connection.cursor() as cursor:
         assert broken(cursor) == {}
     assert not RefundOperation.objects.filter(state="SUBMITTED").exists()
@@ -213,14 +221,13 @@ def waiting_age():
 
 
 def test_without_the_scanners_nothing_recovers_and_the_age_rises(desk, workers, owner):
-    point, merchant = POINTS["c-not-answered"], desk.shop()
-    operations = committed_operations(desk, merchant)
-    scene = Scene(desk, owner, workers(beat=False), operations)
+    point = POINTS["c-not-answered"]
+    scene = Scene(desk, owner, workers(beat=False), desk.shop(), TOGETHER)
     point.reach(scene)
-    scene.worker.kill()
+    scene.kill()
     point.mend(scene)
     # Whatever the machine's speed: the window for the answer is over, and a worker is there and works.
-    due = max(o.next_check_at for o in RefundOperation.objects.filter(pk__in=operations) if o.next_check_at)
+    due = max(operation.next_check_at for operation in scene.operations if operation.next_check_at)
     idle = workers(beat=False)
     wait_until(lambda: timezone.now() > due, seconds=PATIENCE, what="the end of the answers' window")
     before = waiting_age()
@@ -228,13 +235,15 @@ def test_without_the_scanners_nothing_recovers_and_the_age_rises(desk, workers, 
     wait_until(lambda: Heartbeat.objects.filter(name="beat").exists(), seconds=PATIENCE, what="a heartbeat")
     time.sleep(3)
 
-    states = set(RefundOperation.objects.values_list("state", flat=True))
+    states = {operation.state for operation in scene.operations}
     assert states <= {"SUBMITTED", "STATUS_UNKNOWN"}
     assert states
     assert waiting_age() > before + 2
-    idle.stop()
+    for worker in idle:
+        worker.stop()
 
-    recover(workers(), operations)
-    assert set(RefundOperation.objects.values_list("state", flat=True)) == {"COMPLETED"}
-    assert len(desk.sim.refunds()) == len(operations)
+    scene.workers = workers()
+    recover(scene)
+    assert {operation.state for operation in scene.operations} == {"COMPLETED"}
+    assert len(desk.sim.refunds()) == len(scene.operations)
     assert waiting_age() == 0

@@ -136,7 +136,7 @@ def test_fifty_requests_survive_the_restart_of_redis_and_postgresql(asking, data
     base_line = connections(database)
 
     broker.flush()
-    broker.stop()
+    broker.kill()
     accepted(asking, 12)  # what was on its way when Redis went
     asking.phase = "without redis"
     asking.let(8)

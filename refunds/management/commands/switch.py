@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from ledger.actors import Actor
 from ledger.clock import now_utc
+from ledger.intake import IntakeRefusedError, check_note
 from ledger.models import Switch
 from ledger.switches import SWITCHES, turn
 
@@ -23,7 +24,11 @@ class Command(BaseCommand):
         parser.add_argument("--reason", default="", help="kept as evidence; needed to turn a switch off")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        name, position, reason = options["name"], options["position"], options["reason"].strip()
+        name, position = options["name"], options["position"]
+        try:
+            reason = check_note(options["reason"])
+        except IntakeRefusedError as refused:
+            raise CommandError(f"--reason: {refused.text}") from refused
         if name and not position:
             raise CommandError(f"say on or off: switch {name} off --reason '...'")
         if name:
