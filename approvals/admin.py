@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 
-from approvals.models import ApprovalEvent, ApprovalRequest, ReviewCase
+from approvals.models import ApprovalEvent, ApprovalRequest, EvidenceAttachment, ReviewCase
 from ledger.admin import ReadOnlyAdmin, console_case_link
 
 
@@ -13,6 +13,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
     list_display = (
         "id",
         "merchant",
+        "subject_kind",
         "subject_id",
         "command_number",
         "state",
@@ -22,7 +23,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
         "expires_at",
     )
     list_select_related = ("merchant",)
-    list_filter = ("state",)
+    list_filter = ("subject_kind", "state")
     search_fields = ("=id", "=subject_id", "=request_fingerprint")
 
 
@@ -33,6 +34,17 @@ class ApprovalEventAdmin(ReadOnlyAdmin):
     merchant_path = ""
     list_display = ("id", "approval", "kind", "from_state", "to_state", "reason", "actor_id", "at")
     list_select_related = ("approval",)
+    search_fields = ("=approval__id", "=approval__subject_id")
+
+
+@admin.register(EvidenceAttachment)
+class EvidenceAttachmentAdmin(ReadOnlyAdmin):
+    """What people found at the provider; the provider's words stand in the console alone."""
+
+    merchant_path = "approval__merchant"
+    list_display = ("id", "approval", "kind", "facts", "sha256", "attached_by", "at")
+    list_select_related = ("approval",)
+    list_filter = ("kind",)
     search_fields = ("=approval__id", "=approval__subject_id")
 
 

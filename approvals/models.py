@@ -9,9 +9,9 @@ from django.db import models
 from django.db.models import Q
 from django_fsm import FSMField, transition
 
-from approvals.states import APPROVAL_TABLE, ApprovalState, CaseKind
+from approvals.states import APPROVAL_TABLE, ApprovalState, CaseKind, SubjectKind
 from ledger.ids import ID_LENGTH
-from ledger.models import EventModel, Merchant, StatefulModel
+from ledger.models import AppendOnlyModel, ErasableText, EventModel, Merchant, StatefulModel
 from ledger.state_triggers import event_triggers, state_triggers
 
 _S = ApprovalState
@@ -55,7 +55,7 @@ class ApprovalRequest(StatefulModel):
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, related_name="+")
-    subject_kind = models.CharField(max_length=12, default="REFUND")
+    subject_kind = models.CharField(max_length=12, default=SubjectKind.REFUND)
     subject_id = models.CharField(max_length=ID_LENGTH)
     command = models.JSONField()
     command_number = models.PositiveIntegerField()
@@ -117,9 +117,13 @@ class ApprovalRequest(StatefulModel):
 
     @property
     def event_ids(self) -> dict[str, str]:
-        """The decision's own id, and the request that it is about, if it is about one."""
-        about = {"workflow_id": self.subject_id} if self.subject_kind == "REFUND" else {}
-        return {**about, "approval_id": self.pk}
+        """The decision's own id, and that of the request or operation that it is about."""
+        about: dict[str, str] = {
+            SubjectKind.REFUND: "workflow_id",
+            SubjectKind.EVIDENCE: "refund_operation_id",
+        }
+        name = about.get(self.subject_kind)
+        return {**({name: self.subject_id} if name else {}), "approval_id": self.pk}
 
     @transition(field=state, source=_T.sources_of(_S.GRANTED), target=_S.GRANTED)
     def grant(self) -> None:
@@ -142,6 +146,33 @@ class ApprovalRequest(StatefulModel):
         """Its time passed unused."""
 
 
+class EvidenceAttachment(AppendOnlyModel):
+    """What a person found at the provider, attached to the decision that rests on it.
+
+    ``facts`` holds allow-listed fields alone; the provider's words are erasable, and ``sha256`` is their digest.
+    """
+
+    approval = models.ForeignKey(
+        ApprovalRequest, on_delete=models.PROTECT, related_name="attachments", db_index=False
+    )
+    number = models.PositiveSmallIntegerField()
+    kind = models.CharField(max_length=24)
+    facts = models.JSONField()
+    text = models.ForeignKey(ErasableText, on_delete=models.PROTECT, related_name="+", db_index=False)
+    sha256 = models.CharField(max_length=64)
+    attached_by = models.CharField(max_length=80)
+    at = models.DateTimeField()
+
+    class Meta(AppendOnlyModel.Meta):
+        db_table = "evidence_attachments"
+        constraints = [
+            models.UniqueConstraint(fields=["approval", "number"], name="attachment_number_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.approval_id} #{self.number} {self.kind}"
+
+
 class ReviewCase(models.Model):
     """Work that people own: one open case per subject and kind, with a ticket that customers are told."""
 
@@ -155,6 +186,9 @@ class ReviewCase(models.Model):
     due_at = models.DateTimeField(null=True, blank=True, help_text="By when people promised to look.")
     claimed_by = models.CharField(max_length=80, blank=True, help_text="Who works on it, as ``user:<id>``.")
     claimed_until = models.DateTimeField(null=True, blank=True, help_text="Then anybody may take it over.")
+    escalated_at = models.DateTimeField(
+        null=True, blank=True, help_text="When operators were told that nobody had looked in time."
+    )
     closed_at = models.DateTimeField(null=True, blank=True)
     closed_because = models.CharField(max_length=80, blank=True)
 
@@ -168,6 +202,11 @@ class ReviewCase(models.Model):
         indexes = [
             models.Index(
                 fields=["merchant", "opened_at"], condition=Q(closed_at__isnull=True), name="case_queue"
+            ),
+            models.Index(
+                fields=["due_at"],
+                condition=Q(closed_at__isnull=True, escalated_at__isnull=True),
+                name="case_to_escalate",
             ),
         ]
         triggers = [

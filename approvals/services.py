@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from approvals.models import ApprovalRequest
-from approvals.states import ApprovalState
+from approvals.states import ApprovalState, SubjectKind
 from ledger.ids import new_id
 from ledger.models import EventModel
 from ledger.transitions import Why, append_record, commit_transition, create_with_event, lock_row
@@ -39,6 +39,7 @@ class CommandToApprove:
     maker_id: str
     policy_version: str
     valid_for: timedelta
+    subject_kind: SubjectKind = SubjectKind.REFUND
 
 
 def request_approval(
@@ -48,6 +49,7 @@ def request_approval(
     approval = ApprovalRequest(
         id=new_id("apr"),
         merchant_id=wanted.merchant_id,
+        subject_kind=wanted.subject_kind,
         subject_id=wanted.subject_id,
         command=wanted.command,
         command_number=wanted.command_number,

@@ -32,6 +32,13 @@ APPROVAL_TABLE: Final = StateTable(
 )
 
 
+class SubjectKind(StrEnum):
+    """What an approval is about; ``subject_id`` names one of these."""
+
+    REFUND = "REFUND"  # a request: the exact command that may be sent
+    EVIDENCE = "EVIDENCE"  # an operation: what a person found at the provider, and what follows from it
+
+
 class CaseKind(StrEnum):
     """Which people own a case."""
 

@@ -1,4 +1,5 @@
-"""What a customer may do with an own request: name its order, write more, withdraw, ask for a person.
+"""What reaches a request from outside: its customer's own actions, and the provider's events.
 
-Each runs in one transaction under the workflow's lock, may be repeated, and refuses with a typed error.
+A customer may name the order, write more, withdraw, or ask for a person; each runs in one transaction under the
+workflow's lock, may be repeated, and refuses with a typed error.
 """

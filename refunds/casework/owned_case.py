@@ -18,6 +18,7 @@ from ledger.transitions import Why
 from refunds.casework.permission import may_work_for
 from refunds.casework.refusals import CaseWorkRefusedError
 from refunds.evidence.notes import keep_note
+from refunds.models import RefundOperation
 from refunds.stages.s12_commit_evidence import Evidence, evidence_transaction
 from refunds.states import RESOLVED_OPERATION_STATES, OperationState, WorkflowState
 
@@ -68,13 +69,28 @@ def find_case(action: CaseAction) -> ReviewCase:
     return found
 
 
+def operation_of(action: CaseAction, operation_id: str) -> str:
+    """Return the operation's id if the case is about its request. Raises ``CaseWorkRefusedError``.
+
+    Rows of another request are neither locked nor told of.
+    """
+    subject = find_case(action).subject_id
+    if not RefundOperation.objects.filter(pk=operation_id, workflow_id=subject).exists():
+        raise CaseWorkRefusedError("NO_SUCH_OPERATION")
+    return operation_id
+
+
 @contextmanager
-def locked_case(action: CaseAction, *, now: datetime, payment_ids: Sequence[int] = ()) -> Iterator[OwnedCase]:
+def locked_case(
+    action: CaseAction, *, now: datetime, payment_ids: Sequence[int] = (), operation_id: str | None = None
+) -> Iterator[OwnedCase]:
     """Open the transaction of an action that needs no lease yet. Raises ``CaseWorkRefusedError``."""
     found = find_case(action)
     try:
         check_note(action.note)
-        with evidence_transaction(workflow_id=found.subject_id, payment_ids=payment_ids, now=now) as evidence:
+        with evidence_transaction(
+            workflow_id=found.subject_id, payment_ids=payment_ids, operation_id=operation_id, now=now
+        ) as evidence:
             if evidence.workflow.customer.user_id == action.staff_user_id:
                 raise CaseWorkRefusedError("OWN_REQUEST")
             yield OwnedCase(evidence, lock_case(found.pk), Actor.staff(action.staff_user_id))
@@ -83,27 +99,35 @@ def locked_case(action: CaseAction, *, now: datetime, payment_ids: Sequence[int]
 
 
 @contextmanager
-def owned_case(action: CaseAction, *, now: datetime, payment_ids: Sequence[int] = ()) -> Iterator[OwnedCase]:
+def owned_case(
+    action: CaseAction, *, now: datetime, payment_ids: Sequence[int] = (), operation_id: str | None = None
+) -> Iterator[OwnedCase]:
     """Open the transaction of an action on a request that people own, by whoever holds its case."""
-    with locked_case(action, now=now, payment_ids=payment_ids) as owned:
+    with locked_case(action, now=now, payment_ids=payment_ids, operation_id=operation_id) as owned:
         require_lease(owned.case, owned.actor.id, now=now)
-        _require_explained(action)
+        require_explained(reason_code=action.reason_code, note=action.note)
         if owned.evidence.workflow.state != WorkflowState.MANUAL_REVIEW:
             raise CaseWorkRefusedError("NOT_IN_REVIEW")
         yield owned
 
 
-def _require_explained(action: CaseAction) -> None:
-    if not action.reason_code:
+def require_explained(*, reason_code: str, note: str) -> None:
+    """Refuse what nobody could understand later: no reason, or another one that the note does not give."""
+    if not reason_code:
         raise CaseWorkRefusedError("REASON_REQUIRED")
-    if action.reason_code == OTHER and not action.note.strip():
+    if reason_code == OTHER and not note.strip():
         raise CaseWorkRefusedError("NOTE_REQUIRED")
 
 
 def require_resolved(owned: OwnedCase) -> None:
     """Refuse to let a request go on or end while money may still move for it, or has moved for it."""
+    if OperationState.COMPLETED in resolved_states(owned):
+        raise CaseWorkRefusedError("REFUND_STANDS")
+
+
+def resolved_states(owned: OwnedCase) -> set[str]:
+    """Return the states of the request's operations; refuse while the outcome of one is not known."""
     states = set(owned.evidence.workflow.operations.values_list("state", flat=True))
     if not states <= RESOLVED_OPERATION_STATES:
         raise CaseWorkRefusedError("OPERATION_UNRESOLVED")
-    if OperationState.COMPLETED in states:
-        raise CaseWorkRefusedError("REFUND_STANDS")
+    return states

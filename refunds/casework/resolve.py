@@ -11,6 +11,7 @@ from refunds.casework.owned_case import (
     OwnedCase,
     owned_case,
     require_resolved,
+    resolved_states,
 )
 from refunds.casework.permission import may_work_for
 from refunds.casework.refusals import CaseWorkRefusedError
@@ -18,10 +19,11 @@ from refunds.models import RefundOperation, RefundWorkflow
 from refunds.stages.s12_commit_evidence import evidence_transaction
 from refunds.states import OperationState, Origin, WorkflowState
 
-READ_AGAIN, REBUILD, CLOSE, LOOK_UP = (
+READ_AGAIN, REBUILD, CLOSE, CLOSE_COMPLETED, LOOK_UP = (
     "READ_EVIDENCE_AGAIN",
     "REBUILD_COMMAND",
     "CLOSE_WITHOUT_REFUND",
+    "CLOSE_AS_COMPLETED",
     "LOOK_UP_AGAIN",
 )
 OUTCOMES = (WorkflowState.NO_REFUND_DUE, WorkflowState.REJECTED)
@@ -52,6 +54,20 @@ def close_without_refund(action: CaseAction, *, outcome: str, now: datetime) -> 
     with owned_case(action, now=now) as owned:
         require_resolved(owned)
         owned.evidence.move_workflow(WorkflowState(outcome), owned.why(CLOSE, action))
+        return owned.evidence.workflow.pk
+
+
+def close_as_completed(action: CaseAction, *, now: datetime) -> str:
+    """Close the request as COMPLETED: its refund stands, and so may a second one; return the workflow's id.
+
+    The customer is told what stands then, each refund with its reference. Raises ``CaseWorkRefusedError``.
+    """
+    if not action.note.strip():
+        raise CaseWorkRefusedError("NOTE_REQUIRED")
+    with owned_case(action, now=now) as owned:
+        if OperationState.COMPLETED not in resolved_states(owned):
+            raise CaseWorkRefusedError("NO_REFUND_STANDS")
+        owned.evidence.move_workflow(WorkflowState.COMPLETED, owned.why(CLOSE_COMPLETED, action))
         return owned.evidence.workflow.pk
 
 

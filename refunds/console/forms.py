@@ -67,9 +67,13 @@ class WithNote(forms.Form):
         try:
             return check_note(note)
         except IntakeRefusedError as refused:
-            sent = {name: self.data.get(name) for name in self.fields}
-            self.data = {**sent, "note": without_card_numbers(note)}
+            self.show_again("note", note)
             raise forms.ValidationError(refused.text, code=refused.code) from refused
+
+    def show_again(self, name: str, typed: str) -> None:
+        """Let a refused text come back for editing, without any card number."""
+        sent = {field: self.data.get(field) for field in self.fields}
+        self.data = {**sent, name: without_card_numbers(typed)}
 
 
 class DecisionForm(WithNote):

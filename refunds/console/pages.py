@@ -1,5 +1,6 @@
 """What the console's pages share: finding a case, showing it, and showing why something was not done."""
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 from django.contrib import admin
@@ -9,9 +10,16 @@ from django.shortcuts import render
 from ledger.clock import now_utc
 from refunds.console import wording
 from refunds.console.access import why_no_decision
-from refunds.console.actions import work_on
+from refunds.console.actions import OperationWork, Work, operation_work, work_on
+from refunds.console.operation_wording import source_text, statement_text
 from refunds.selectors.review_case import get_case
-from refunds.selectors.review_records import CaseEvidence, Reviewer
+from refunds.selectors.review_records import (
+    AttachmentFact,
+    CaseEvidence,
+    OperationFacts,
+    ProposalAboutOperation,
+    Reviewer,
+)
 
 CONFLICT: Final = 409
 FORBIDDEN: Final = 403
@@ -30,7 +38,7 @@ def case_page(
     request: HttpRequest, reviewer: Reviewer, found: CaseEvidence, *, refused: str = "", code: str = ""
 ) -> HttpResponse:
     """Show one case; ``refused`` is the sentence about what was not done, and ``code`` its reason."""
-    work = work_on(reviewer, found)
+    work = work_on(reviewer, found, now=now_utc())
     status = (FORBIDDEN if code == "NOT_ALLOWED" else CONFLICT) if refused else 200
     return page(
         request,
@@ -45,7 +53,55 @@ def case_page(
         work=work,
         work_barred=wording.why_not_possible(work.barred),
         work_lines=[(line, wording.why_not_possible(line.barred)) for line in work.lines],
+        operations=[operation_block(operation, work) for operation in found.operations],
         refused=refused,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OperationBlock:
+    """One operation with the work that it offers; the sentences say why something is not possible now."""
+
+    operation: OperationFacts
+    can_look_up: bool
+    with_people: bool
+    reference_barred: str
+    cancel_barred: str
+    proposals: tuple["ProposalBlock", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalBlock:
+    """One proposal about an operation, worded; ``decidable`` shows the buttons of the second person."""
+
+    proposal: ProposalAboutOperation
+    states: str
+    sources: tuple[tuple[str, AttachmentFact], ...]
+    decidable: bool
+    barred: str
+
+
+def operation_block(operation: OperationFacts, work: Work) -> OperationBlock:
+    """Return one operation of a case as the page shows it."""
+    line = operation_work(work, operation.operation_id)
+    return OperationBlock(
+        operation=operation,
+        can_look_up=operation.operation_id in work.look_ups,
+        with_people=line is not None,
+        reference_barred=wording.why_not_possible(line.reference_barred) if line else "",
+        cancel_barred=wording.why_not_possible(line.cancel_barred) if line else "",
+        proposals=tuple(_proposal_block(proposal, line) for proposal in operation.proposals),
+    )
+
+
+def _proposal_block(proposal: ProposalAboutOperation, line: OperationWork | None) -> ProposalBlock:
+    waits = line is not None and line.proposal_id == proposal.approval_id
+    return ProposalBlock(
+        proposal=proposal,
+        states=statement_text(proposal.statement),
+        sources=tuple((source_text(found.kind), found) for found in proposal.attachments),
+        decidable=line is not None and waits and not line.decide_barred,
+        barred=wording.why_not_possible(line.decide_barred) if line is not None and waits else "",
     )
 
 

@@ -8,6 +8,7 @@ from django.views.decorators.http import require_safe
 
 from ledger.clock import now_utc
 from refunds.console.pages import page
+from refunds.selectors.books_board import compared_books, frozen_payments
 from refunds.selectors.scoreboard import CAP, ask_invariants
 
 
@@ -28,5 +29,7 @@ def scoreboard(request: HttpRequest) -> HttpResponse:
         results=results,
         broken=broken,
         cap=CAP,
+        books=compared_books(),
+        frozen=frozen_payments(),
         asked_at=now_utc(),
     )

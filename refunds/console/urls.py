@@ -2,13 +2,14 @@
 
 from django.urls import path
 
-from refunds.console import scoreboard, views, work
+from refunds.console import books, operation_work, scoreboard, views, work
 
 app_name = "console"
 urlpatterns = [
     path("", views.queue, name="queue"),
     path("scoreboard/", scoreboard.scoreboard, name="scoreboard"),
     path("<int:ticket>/", views.case, name="case"),
+    path("<int:ticket>/books/", books.settle, name="settle-books"),
     path("<int:ticket>/approve/", views.decide_case, {"decision": "approve"}, name="approve"),
     path("<int:ticket>/reject/", views.decide_case, {"decision": "reject"}, name="reject"),
     path("<int:ticket>/claim/", work.claim, name="claim"),
@@ -16,5 +17,20 @@ urlpatterns = [
     path("<int:ticket>/read-again/", work.do, {"name": "read-again"}, name="read-again"),
     path("<int:ticket>/rebuild/", work.do, {"name": "rebuild"}, name="rebuild"),
     path("<int:ticket>/close/", work.do, {"name": "close"}, name="close"),
+    path("<int:ticket>/close-completed/", work.do, {"name": "close-completed"}, name="close-completed"),
     path("<int:ticket>/look-up/<str:operation_id>/", work.look_up, name="look-up"),
+    path("<int:ticket>/reference/<str:operation_id>/", operation_work.reference, name="reference"),
+    path("<int:ticket>/give-up/<str:operation_id>/", operation_work.propose, name="give-up"),
+    path(
+        "<int:ticket>/confirm/<str:approval_id>/",
+        operation_work.decide,
+        {"decision": "approve"},
+        name="confirm-give-up",
+    ),
+    path(
+        "<int:ticket>/decline/<str:approval_id>/",
+        operation_work.decide,
+        {"decision": "reject"},
+        name="decline-give-up",
+    ),
 ]

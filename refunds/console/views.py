@@ -18,10 +18,12 @@ from ledger.clock import now_utc
 from ledger.transitions import TransitionRefusedError
 from refunds.console import wording
 from refunds.console.access import may_approve, staff_only, why_no_decision
+from refunds.console.books import book_case_page
 from refunds.console.forms import ApproveForm, DecisionForm, QueueFilterForm, RejectForm
 from refunds.console.pages import UNPROCESSABLE, case_or_404, case_page, page
 from refunds.pipeline import decide
 from refunds.selectors.review import list_queue
+from refunds.selectors.review_case import get_case
 from refunds.selectors.review_records import ApprovalFacts, CaseEvidence, QueueRow, Reviewer
 from refunds.tasks import send_nudges
 
@@ -71,8 +73,11 @@ def queue(request: HttpRequest, reviewer: Reviewer) -> HttpResponse:
 @require_safe
 @staff_only
 def case(request: HttpRequest, reviewer: Reviewer, ticket: int) -> HttpResponse:
-    """Show one case with its evidence."""
-    return case_page(request, reviewer, case_or_404(reviewer, ticket))
+    """Show one case with its evidence; a case about the books, which has no request, has a page of its own."""
+    found = get_case(reviewer=reviewer, ticket=ticket, now=now_utc())
+    if found is None:
+        return book_case_page(request, reviewer, ticket)
+    return case_page(request, reviewer, found)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

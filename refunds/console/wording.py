@@ -6,9 +6,12 @@ A code without a sentence is shown as it is: saying less is better than saying s
 from datetime import timedelta
 from typing import Final
 
+from refunds.console.books_wording import ABOUT_BOOKS, NOT_DONE_ABOUT_BOOKS
+from refunds.console.operation_wording import ABOUT_OPERATIONS
 from refunds.selectors.review_records import ApprovalFacts, CaseEvidence, Lease, Promise
 
 WHY_A_PERSON: Final = {
+    **ABOUT_BOOKS,
     "APPROVAL_THRESHOLD": "The amount is above what the policy lets run automatically.",
     "PERSON_REQUIRED": "An earlier approval of this request was voided or the case was reviewed, "
     "so a person must decide.",
@@ -53,6 +56,12 @@ WHY_A_PERSON: Final = {
     "STILL_AMBIGUOUS": "The provider's records could not settle what happened to this refund.",
     "CONFIRMED_FAILED": "The provider accepted this refund and then failed it.",
     "CONFIRMED_REJECTED": "The provider refused this refund.",
+    "CONFIRMED_COMPLETED": "The provider shows a refund where none was expected any more.",
+    "CONFIRMED_PENDING": "The provider shows a pending refund where none was expected any more.",
+    "TWO_REFERENCES": "The provider names a second refund for one operation.",
+    "SAFE_WINDOW_ENDED": "The refund was not found, and its key is no longer safe to send again.",
+    "ATTEMPTS_EXHAUSTED": "The refund was sent as often as is allowed, and its outcome is still not known.",
+    "REQUEST_BODY_CHANGED": "What would be sent differs from what was sent before under the same key.",
     "ANSWER_FAILED": "The provider accepted this refund and then failed it.",
     "ANSWER_REFUSED": "The provider refused this refund.",
 }
@@ -87,6 +96,8 @@ WHY_REFUSED: Final = WHY_NO_DECISION | {
 
 WHY_NOT_DONE: Final = {
     **_NOTE,
+    **ABOUT_OPERATIONS,
+    **NOT_DONE_ABOUT_BOOKS,
     "CASE_CLOSED": "This case is closed.",
     "NOT_ALLOWED": "You may read cases of this merchant, but not work on them.",
     "OWN_REQUEST": "This is a request of your own, so somebody else must work on it.",

@@ -23,7 +23,7 @@ from refunds.console import wording
 from refunds.console.access import may_approve, staff_only
 from refunds.console.actions import why_not, work_on
 from refunds.console.pages import UNPROCESSABLE, case_or_404, case_page, page
-from refunds.console.work_forms import CloseForm, LookUpForm, RebuildForm, WorkForm
+from refunds.console.work_forms import CloseCompletedForm, CloseForm, LookUpForm, RebuildForm, WorkForm
 from refunds.nudges import Nudge
 from refunds.selectors.review_records import CaseEvidence, Reviewer
 from refunds.tasks import send_nudges
@@ -54,6 +54,10 @@ def _close(action: CaseAction, entered: dict[str, Any]) -> tuple[Nudge, ...]:
     return pipeline.close_without_refund(action=action, outcome=entered["outcome"], now=now_utc())
 
 
+def _close_completed(action: CaseAction, _entered: dict[str, Any]) -> tuple[Nudge, ...]:
+    return pipeline.close_as_completed(action=action, now=now_utc())
+
+
 _KINDS: Final = {
     "read-again": _Kind(
         form=WorkForm,
@@ -81,6 +85,14 @@ _KINDS: Final = {
         done="Closed without a refund.",
         call=_close,
     ),
+    "close-completed": _Kind(
+        form=CloseCompletedForm,
+        title="Close as completed?",
+        button="Close as completed",
+        effect="The request ends as completed, nothing is sent, and the customer is told which refunds were made.",
+        done="Closed as completed.",
+        call=_close_completed,
+    ),
 }
 
 
@@ -88,14 +100,14 @@ _KINDS: Final = {
 @staff_only
 def claim(request: HttpRequest, reviewer: Reviewer, ticket: int) -> HttpResponse:
     """Lend the case to the reviewer, renew their lease, or take it over once a colleague's ran out."""
-    found = _workable(reviewer, ticket)
-    if barred := work_on(reviewer, found).barred:
-        return _refused(request, reviewer, found, barred)
+    found = workable(reviewer, ticket)
+    if barred := work_on(reviewer, found, now=now_utc()).barred:
+        return refused_page(request, reviewer, found, barred)
     action = CaseAction(ticket=ticket, staff_user_id=reviewer.user_id)
     try:
         held = pipeline.claim_case(action=action, now=now_utc())
     except CaseWorkRefusedError as refused:
-        return _refused(request, reviewer, found, refused.code)
+        return refused_page(request, reviewer, found, refused.code)
     messages.success(request, f"Ticket #{held} is yours for the next 20 minutes.")
     return redirect("console:case", ticket=held)
 
@@ -104,11 +116,11 @@ def claim(request: HttpRequest, reviewer: Reviewer, ticket: int) -> HttpResponse
 @staff_only
 def release(request: HttpRequest, reviewer: Reviewer, ticket: int) -> HttpResponse:
     """Give the case back."""
-    found = _workable(reviewer, ticket)
+    found = workable(reviewer, ticket)
     try:
         pipeline.release_case(action=CaseAction(ticket=ticket, staff_user_id=reviewer.user_id), now=now_utc())
     except CaseWorkRefusedError as refused:
-        return _refused(request, reviewer, found, refused.code)
+        return refused_page(request, reviewer, found, refused.code)
     messages.success(request, f"Ticket #{ticket} is free for everybody again.")
     return redirect("console:queue")
 
@@ -117,10 +129,10 @@ def release(request: HttpRequest, reviewer: Reviewer, ticket: int) -> HttpRespon
 @staff_only
 def do(request: HttpRequest, reviewer: Reviewer, ticket: int, name: str) -> HttpResponse:
     """Confirm and do one action on the request that the case is about."""
-    found, kind = _workable(reviewer, ticket), _KINDS[name]
-    barred = why_not(reviewer, found, name)
+    found, kind = workable(reviewer, ticket), _KINDS[name]
+    barred = why_not(reviewer, found, name, now=now_utc())
     if barred:
-        return _refused(request, reviewer, found, barred)
+        return refused_page(request, reviewer, found, barred)
     if request.method != "POST":
         return _confirm_page(request, found, kind, kind.form())
     form = kind.form(request.POST)
@@ -135,9 +147,9 @@ def do(request: HttpRequest, reviewer: Reviewer, ticket: int, name: str) -> Http
     try:
         send_nudges(kind.call(action, form.cleaned_data))
     except CaseWorkRefusedError as refused:
-        return _refused(request, reviewer, case_or_404(reviewer, ticket), refused.code)
+        return refused_page(request, reviewer, case_or_404(reviewer, ticket), refused.code)
     except TransitionRefusedError:
-        return _refused(request, reviewer, case_or_404(reviewer, ticket), "NOT_IN_REVIEW")
+        return refused_page(request, reviewer, case_or_404(reviewer, ticket), "NOT_IN_REVIEW")
     messages.success(request, kind.done)
     return redirect("console:case", ticket=ticket)
 
@@ -146,12 +158,14 @@ def do(request: HttpRequest, reviewer: Reviewer, ticket: int, name: str) -> Http
 @staff_only
 def look_up(request: HttpRequest, reviewer: Reviewer, ticket: int, operation_id: str) -> HttpResponse:
     """Confirm, and have the provider asked about one operation; nothing is sent by it."""
-    found = _workable(reviewer, ticket)
+    found = workable(reviewer, ticket)
     operation = next((o for o in found.operations if o.operation_id == operation_id), None)
     if operation is None:
         raise Http404
-    if operation_id not in work_on(reviewer, found).look_ups:
-        return _refused(request, reviewer, found, work_on(reviewer, found).barred or "NOTHING_TO_LOOK_UP")
+    if operation_id not in work_on(reviewer, found, now=now_utc()).look_ups:
+        return refused_page(
+            request, reviewer, found, work_on(reviewer, found, now=now_utc()).barred or "NOTHING_TO_LOOK_UP"
+        )
     if request.method != "POST":
         return page(
             request,
@@ -166,19 +180,25 @@ def look_up(request: HttpRequest, reviewer: Reviewer, ticket: int, operation_id:
             pipeline.look_up_again(operation_id=operation_id, staff_user_id=reviewer.user_id, now=now_utc())
         )
     except CaseWorkRefusedError as refused:
-        return _refused(request, reviewer, found, refused.code)
-    messages.success(request, "The provider is being asked again. Reload this page to see what it says.")
+        return refused_page(request, reviewer, found, refused.code)
+    messages.success(
+        request,
+        "The provider is being asked again. "
+        "Reload this page to see what it says; if nothing is there after a minute, ask again.",
+    )
     return redirect("console:case", ticket=ticket)
 
 
-def _workable(reviewer: Reviewer, ticket: int) -> CaseEvidence:
+def workable(reviewer: Reviewer, ticket: int) -> CaseEvidence:
+    """Return a case that the reviewer may work on: 404 for one that is none of theirs, 403 for reading alone."""
     found = case_or_404(reviewer, ticket)
     if not may_approve(reviewer, found):
         raise PermissionDenied
     return found
 
 
-def _refused(request: HttpRequest, reviewer: Reviewer, found: CaseEvidence, code: str) -> HttpResponse:
+def refused_page(request: HttpRequest, reviewer: Reviewer, found: CaseEvidence, code: str) -> HttpResponse:
+    """Show the case and why something was not done with it."""
     return case_page(request, reviewer, found, refused=wording.why_not_done(code), code=code)
 
 

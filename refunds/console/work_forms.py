@@ -5,6 +5,7 @@ from typing import Any, Final
 from django import forms
 
 from refunds.console.forms import NOTE_MAX_LENGTH, OTHER, WithNote
+from refunds.console.operation_wording import STANDS_REASONS
 from refunds.states import WorkflowState
 
 READ_AGAIN_REASONS: Final = (
@@ -77,6 +78,17 @@ class CloseForm(WorkForm):
     )
     reasons = CLOSE_REASONS
     field_order = ("outcome", "reason_code", "note")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["note"].required = True
+        self.fields["note"].error_messages["required"] = "Write a note: closing needs its reason in words."
+
+
+class CloseCompletedForm(WorkForm):
+    """An end with the refund standing says in words how the money went back."""
+
+    reasons = STANDS_REASONS
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -1,6 +1,6 @@
 """Writes what the provider says about refunds into the ledger, so that each is counted once."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
@@ -8,10 +8,12 @@ from django.db.models import Q
 
 from ledger.models import LedgerEntry, Payment
 from ledger.outbox import append_audit_event
-from ledger.snapshot import UNNAMED_REFUND, EntryKind, EntryStatus
+from ledger.snapshot import EntryKind, EntryStatus
 from ledger.transitions import Why
+from refunds.evidence.unnamed import COUNTED, explain_unnamed, is_whole_list
 from refunds.gateways.port import LookupAnswer, ProviderStatus, RefundFact
 from refunds.models import RefundOperation
+from refunds.states import ABANDONED_OPERATION_STATES
 
 # An unknown word is counted as money that may be on its way back: never more is refundable than the truth allows.
 _ENTRY_STATUS: Final = {
@@ -41,8 +43,7 @@ def book_refund(operation: RefundOperation, *, why: Why, now: datetime) -> None:
         "account": operation.account,
         "processor_reference": operation.processor_reference,
     }
-    known = list(LedgerEntry.objects.filter(Q(**mine) | _unnamed_of(operation.payment_id)).order_by("pk"))
-    entry = next((row for row in known if _is_called(row, mine)), None)
+    entry = LedgerEntry.objects.filter(**mine).first()
     if entry is None:
         LedgerEntry.objects.create(
             **mine,
@@ -53,7 +54,6 @@ def book_refund(operation: RefundOperation, *, why: Why, now: datetime) -> None:
             currency=operation.currency,
             occurred_at=now,
         )
-        _name_one_of(known, amount_minor_units=operation.amount_minor_units, by=operation.pk, now=now)
     elif _is_about(entry, operation):
         if entry.status != EntryStatus.SUCCEEDED:
             entry.status = EntryStatus.SUCCEEDED
@@ -84,24 +84,61 @@ def unbook_refund(operation: RefundOperation, *, status: EntryStatus) -> None:
 def adopt_refunds(payments: Iterable[Payment], lookups: Iterable[LookupAnswer], *, now: datetime) -> None:
     """Keep refunds that nobody ordered here (made in the provider's dashboard): facts always land.
 
-    The caller holds the payments' locks. A refund of one of our operations is booked by that operation alone.
+    The caller holds the payments' locks. An operation books its own refund; any other one that carries its id is
+    money that went as well, and so is that of an operation which was given up: it books nothing any more. A complete
+    list of one payment also explains what an export counted without names.
     """
+    lookups = [*lookups]
     # The list comes first and names the payment as it was asked for; the same refund by its id may name it otherwise.
-    seen = {
-        refund.processor_reference: refund for lookup in reversed([*lookups]) for refund in lookup.refunds
-    }
-    named = {refund.operation_id for refund in seen.values() if refund.operation_id}
+    seen = {refund.processor_reference: refund for lookup in reversed(lookups) for refund in lookup.refunds}
+    payments = [*payments]
     for payment in payments:
-        ours = _operations_on(payment, named)
-        for refund in seen.values():
-            if refund.operation_id not in ours and refund.payment_reference == payment.processor_reference:
+        here = [fact for fact in seen.values() if fact.payment_reference == payment.processor_reference]
+        own = _own_refunds(payment, here)
+        for refund in here:
+            owner = own.get(refund.processor_reference)
+            if owner is None or (owner.state in ABANDONED_OPERATION_STATES and _counts(refund)):
                 _adopt(payment, refund, now)
+            elif owner.state in ABANDONED_OPERATION_STATES:
+                _bring_up_to_date(payment, refund)
+        if len(payments) == 1 and is_whole_list(lookups):
+            reserved = {
+                reference: operation.amount_minor_units
+                for reference, operation in own.items()
+                if operation.state not in ABANDONED_OPERATION_STATES
+            }
+            moved = [fact.processor_reference for fact in here if _counts(fact)]
+            explain_unnamed(payment, listed=moved, reserved=reserved)
 
 
-def _operations_on(payment: Payment, named: set[str]) -> set[str]:
-    if not named:
-        return set()
-    return set(RefundOperation.objects.filter(pk__in=named, payment=payment).values_list("pk", flat=True))
+def _own_refunds(payment: Payment, refunds: list[RefundFact]) -> dict[str, RefundOperation]:
+    """Return, by its reference, the one refund that each operation on the payment is or will be booked by."""
+    named = {refund.operation_id for refund in refunds if refund.operation_id}
+    known = {refund.processor_reference for refund in refunds}
+    ours = Q(pk__in=named) | Q(processor_reference__in=known)
+    found = RefundOperation.objects.filter(ours, payment=payment) if refunds else []
+    own: dict[str, RefundOperation] = {}
+    for operation in found:
+        candidates = [refund for refund in refunds if _may_be_of(operation, refund)]
+        if candidates:
+            own[min(candidates, key=_most_alive_and_first).processor_reference] = operation
+    return own
+
+
+def _may_be_of(operation: RefundOperation, refund: RefundFact) -> bool:
+    if operation.processor_reference is not None:
+        return refund.processor_reference == operation.processor_reference
+    asked = (operation.pk, operation.amount_minor_units, operation.currency)
+    return (refund.operation_id, refund.amount_minor_units, refund.currency) == asked
+
+
+def _most_alive_and_first(refund: RefundFact) -> tuple[bool, str, str]:
+    created = refund.created_at.isoformat() if refund.created_at else ""
+    return (not _counts(refund), created, refund.processor_reference)
+
+
+def _counts(refund: RefundFact) -> bool:
+    return _ENTRY_STATUS[refund.status] in COUNTED
 
 
 def _adopt(payment: Payment, refund: RefundFact, now: datetime) -> None:
@@ -123,13 +160,6 @@ def _adopt(payment: Payment, refund: RefundFact, now: datetime) -> None:
         entry.status = status
         entry.save(update_fields=["status"])
     if created:
-        if status is EntryStatus.SUCCEEDED:
-            _name_one_of(
-                list(LedgerEntry.objects.filter(_unnamed_of(payment.pk))),
-                amount_minor_units=refund.amount_minor_units,
-                by=refund.processor_reference,
-                now=now,
-            )
         append_audit_event(
             topic="ledger.refund_adopted",
             subject=str(entry.pk),
@@ -144,6 +174,17 @@ def _adopt(payment: Payment, refund: RefundFact, now: datetime) -> None:
         )
 
 
+def _bring_up_to_date(payment: Payment, refund: RefundFact) -> None:
+    """Say of a refund that was adopted that it moved no money after all; one that never was is not written."""
+    LedgerEntry.objects.filter(
+        merchant_id=payment.merchant_id,
+        account=payment.account,
+        processor_reference=refund.processor_reference,
+        payment_id=payment.pk,
+        status__in=COUNTED,
+    ).update(status=_ENTRY_STATUS[refund.status])
+
+
 def _is_about(entry: LedgerEntry, operation: RefundOperation) -> bool:
     return (entry.kind, entry.payment_id, entry.amount_minor_units, entry.currency) == (
         EntryKind.REFUND,
@@ -151,38 +192,3 @@ def _is_about(entry: LedgerEntry, operation: RefundOperation) -> bool:
         operation.amount_minor_units,
         operation.currency,
     )
-
-
-def _is_called(entry: LedgerEntry, mine: Mapping[str, object]) -> bool:
-    return all(getattr(entry, column) == value for column, value in mine.items())
-
-
-def _unnamed_of(payment_id: int) -> Q:
-    """Select what a payments export counted as refunded without naming it."""
-    return Q(
-        payment_id=payment_id,
-        kind=EntryKind.REFUND,
-        status=EntryStatus.SUCCEEDED,
-        processor_reference__contains=UNNAMED_REFUND,
-    )
-
-
-def _name_one_of(unnamed: list[LedgerEntry], *, amount_minor_units: int, by: str, now: datetime) -> None:
-    """Take one named refund out of what was counted without a name; the rest stays counted."""
-    if not unnamed:
-        return
-    payment = unnamed[0].payment
-    rest = sum(entry.amount_minor_units for entry in unnamed) - amount_minor_units
-    LedgerEntry.objects.filter(pk__in=[entry.pk for entry in unnamed]).update(status=EntryStatus.CANCELED)
-    if rest > 0:
-        LedgerEntry.objects.create(
-            merchant_id=payment.merchant_id,
-            payment=payment,
-            account=payment.account,
-            processor_reference=f"{payment.processor_reference}{UNNAMED_REFUND}beside:{by}",
-            kind=EntryKind.REFUND,
-            status=EntryStatus.SUCCEEDED,
-            amount_minor_units=rest,
-            currency=unnamed[0].currency,
-            occurred_at=now,
-        )

@@ -7,11 +7,10 @@ import structlog
 from django.db import transaction
 from django.db.models import Q
 
-from ledger.models import ErasableText, Payment
+from ledger.models import ErasableText
 from ledger.tracing import current_trace_id
-from refunds.evidence.booking import adopt_refunds
-from refunds.gateways.port import Gateway
-from refunds.gateways.stripe_events import REFUND_EVENTS, ProviderEvent, read_event
+from refunds.fingerprints import operation_of_key
+from refunds.gateways.events import ProviderEvent, Subject, subject_of
 from refunds.models import GatewayWebhook, ReconciliationCheck, RefundOperation
 from refunds.states import CheckVerdict, WebhookOutcome
 
@@ -45,7 +44,7 @@ def keep_event(event: ProviderEvent, *, provider: str, body: str, now: datetime)
             livemode=event.livemode,
             object_id=event.object_id,
             payment_reference=event.payment_reference,
-            operation_id=event.operation_id,
+            operation_id=event.operation_id or operation_of_key(event.idempotency_key),
             happened_at=event.happened_at,
             body=text,
             body_sha256=text.sha256,
@@ -65,42 +64,21 @@ def why_ignored(webhook: GatewayWebhook, *, livemode: bool) -> str | None:
     """Return why an event has no effect here, or None: it is stored all the same."""
     if webhook.livemode is not livemode:
         return "OTHER_MODE"
-    if webhook.event_type not in REFUND_EVENTS:
+    if subject_of(webhook.event_type) is Subject.OTHER:
         return "NOT_ABOUT_A_REFUND"
     return None if webhook.object_id else "NO_OBJECT"
 
 
-def operation_of(webhook: GatewayWebhook) -> RefundOperation | None:
-    """Return the operation that the event is about: by our id in its metadata, else by the provider's reference."""
-    named = Q(pk=webhook.operation_id) if webhook.operation_id else Q(pk=None)
+def operation_of(webhook: GatewayWebhook, *, named_by_object: str = "") -> RefundOperation | None:
+    """Return the operation that the event is about: by our id or key in it, else by the provider's reference.
+
+    ``named_by_object`` is what the object itself says, once it was fetched because the event does not say it.
+    """
+    names = {webhook.operation_id, named_by_object} - {""}
+    named = Q(pk__in=names) if names else Q(pk=None)
     known = Q(processor_reference=webhook.object_id) if webhook.object_id else Q(pk=None)
     return (
         RefundOperation.objects.filter(named | known, account=webhook.account).order_by("created_at").first()
-    )
-
-
-def adopt_foreign_refund(*, webhook: GatewayWebhook, gateway: Gateway, now: datetime) -> None:
-    """Keep a refund that was made outside this system (the provider's dashboard) in the ledger of its payment."""
-    payment = _payment_of(webhook)
-    if payment is None:
-        close_event(webhook, WebhookOutcome.IGNORED, "NOT_OURS")
-        return
-    listed = gateway.list_refunds(payment_reference=payment.processor_reference, account=payment.account)
-    if not any(refund.processor_reference == webhook.object_id for refund in listed.refunds):
-        postpone_event(webhook, "NOT_LISTED_YET", counts=listed.complete, now=now)
-        return
-    with transaction.atomic(durable=True):
-        locked = Payment.objects.select_for_update(of=("self",), no_key=True).get(pk=payment.pk)
-        adopt_refunds([locked], [listed], now=now)
-    close_event(webhook, WebhookOutcome.APPLIED, "ADOPTED")
-
-
-def _payment_of(webhook: GatewayWebhook) -> Payment | None:
-    """Return the payment, which the ledger may know by its charge or by its payment intent."""
-    event = read_event(webhook.body.body.encode())  # words that were erased name nothing
-    named = {webhook.payment_reference, *(event.payment_references if event else ())} - {""}
-    return (
-        Payment.objects.filter(account=webhook.account, processor_reference__in=named).order_by("pk").first()
     )
 
 

@@ -7,13 +7,17 @@ look alike, that nothing personal is logged) is left to tests.
 from dataclasses import dataclass
 from typing import Final
 
+from refunds.models.conservation import sums_of
 from refunds.states import (
     ABANDONED_OPERATION_STATES,
     HUMAN_WORKFLOW_STATES,
     TERMINAL_WORKFLOW_STATES,
+    UNRESOLVED_OPERATION_STATES,
     OperationState,
     WorkflowState,
 )
+
+NEWEST: Final = 5000  # rows of one table that a question about recent activity starts from
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,19 @@ PARAMETERS: Final = {
     "abandoned": _codes(ABANDONED_OPERATION_STATES),
     "human": _codes(HUMAN_WORKFLOW_STATES),
     "terminal": _codes(TERMINAL_WORKFLOW_STATES),
+    "unresolved": _codes(UNRESOLVED_OPERATION_STATES),
 }
+# Payments with recent activity; the nightly comparison asks about all of them.
+ACTIVE_PAYMENTS: Final = f"""
+    SELECT payment_id FROM (SELECT * FROM ledger_entries ORDER BY id DESC LIMIT {NEWEST}) entries
+    WHERE kind <> 'AUTHORISATION' AND (kind <> 'CAPTURE' OR status <> 'SUCCEEDED')
+    UNION SELECT payment_id FROM (SELECT payment_id FROM refund_operations ORDER BY id DESC LIMIT {NEWEST}) newest
+    UNION SELECT payment_id FROM (SELECT payment_id FROM refund_operations
+                                  WHERE state = ANY(%(unresolved)s) LIMIT {NEWEST}) waiting"""  # noqa: S608 - our own
+OVERDRAWN_PAYMENTS: Final = f"""
+    SELECT p.id FROM ({ACTIVE_PAYMENTS}) active JOIN ledger_payments p ON p.id = active.payment_id,
+           LATERAL ({sums_of("p.id")}) sums
+    WHERE p.frozen_at IS NULL AND sums.overdrawn > 0"""  # noqa: S608 - our own
 _HISTORY: Final = """
     WITH told AS (
         SELECT e.{subject} AS row_id, e.state_sequence, e.from_state, e.to_state,
@@ -62,26 +78,16 @@ CHECKS: Final = (
         "RESERVED_ABOVE_CAPTURED",
         "I1",
         "The operations of a charge that were not abandoned are for more than was captured.",
-        """SELECT p.id FROM ledger_payments p JOIN refund_operations o ON o.payment_id = p.id
+        f"""SELECT p.id FROM ({ACTIVE_PAYMENTS}) p (id) JOIN refund_operations o ON o.payment_id = p.id
             WHERE o.state <> ALL(%(abandoned)s) GROUP BY p.id
             HAVING sum(o.amount_minor_units) > coalesce((SELECT sum(e.amount_minor_units) FROM ledger_entries e
-                WHERE e.payment_id = p.id AND e.kind = 'CAPTURE' AND e.status = 'SUCCEEDED'), 0)""",
+                WHERE e.payment_id = p.id AND e.kind = 'CAPTURE' AND e.status = 'SUCCEEDED'), 0)""",  # noqa: S608
     ),
     InvariantCheck(
         "NEGATIVE_REMAINING",
         "I1",
-        "More of a charge is refunded, pending, reserved or disputed than was captured.",
-        # Reversals are left out: one that released a hold took nothing from what was captured.
-        """SELECT p.id FROM ledger_payments p WHERE coalesce((SELECT sum(e.amount_minor_units) FROM ledger_entries e
-                WHERE e.payment_id = p.id AND e.kind = 'CAPTURE' AND e.status = 'SUCCEEDED'), 0) <
-            coalesce((SELECT sum(e.amount_minor_units) FROM ledger_entries e WHERE e.payment_id = p.id
-                AND (e.kind = 'REFUND' AND e.status IN ('SUCCEEDED', 'PENDING')
-                     OR e.kind = 'DISPUTE' AND e.status IN ('OPEN', 'LOST'))), 0)
-            + coalesce((SELECT sum(o.amount_minor_units) FROM refund_operations o
-                WHERE o.payment_id = p.id AND o.state <> ALL(%(abandoned)s) AND NOT EXISTS (
-                    SELECT 1 FROM ledger_entries e WHERE e.merchant_id = o.merchant_id AND e.account = o.account
-                    AND e.processor_reference = o.processor_reference AND e.payment_id = o.payment_id
-                    AND e.amount_minor_units = o.amount_minor_units)), 0)""",
+        "More of a charge is refunded, pending, reserved or disputed than was captured, and it is not frozen.",
+        OVERDRAWN_PAYMENTS,
     ),
     InvariantCheck(
         "REFUND_CLAIMED_TWICE",
@@ -93,8 +99,11 @@ CHECKS: Final = (
     InvariantCheck(
         "TWO_OPERATIONS_STAND",
         "I1",
-        "A request has more than one operation that was not abandoned.",
-        """SELECT workflow_id FROM refund_operations WHERE state <> ALL(%(abandoned)s)
+        "A request has more than one operation that was not abandoned, and people have not closed it knowing that.",
+        """SELECT workflow_id FROM refund_operations o WHERE state <> ALL(%(abandoned)s) AND NOT EXISTS (
+                SELECT 1 FROM refund_workflow_events e JOIN refund_workflows w ON w.id = e.workflow_id
+                WHERE e.workflow_id = o.workflow_id AND e.state_sequence = w.state_sequence
+                AND e.to_state = 'COMPLETED' AND e.evidence->>'action' = 'CLOSE_AS_COMPLETED')
             GROUP BY workflow_id HAVING count(*) > 1""",
     ),
     InvariantCheck(
@@ -172,6 +181,16 @@ CHECKS: Final = (
         "Whoever made a command voted on it.",
         """SELECT DISTINCT a.id FROM approval_requests a JOIN approval_events e ON e.approval_id = a.id
            WHERE e.voter_id <> '' AND e.voter_id = a.maker_id""",
+    ),
+    InvariantCheck(
+        "GIVEN_UP_BY_ONE",
+        "I12",
+        "People gave an operation up without evidence that two of them agreed on.",
+        f"""SELECT DISTINCT e.operation_id
+           FROM (SELECT * FROM refund_operation_events ORDER BY id DESC LIMIT {NEWEST}) e
+           WHERE e.from_state = 'MANUAL_REVIEW' AND e.to_state = 'CANCELLED' AND NOT EXISTS (
+               SELECT 1 FROM approval_requests a JOIN evidence_attachments t ON t.approval_id = a.id
+               WHERE a.subject_kind = 'EVIDENCE' AND a.subject_id = e.operation_id AND a.state = 'CONSUMED')""",  # noqa: S608
     ),
     InvariantCheck(
         "TOO_FEW_APPROVED",

@@ -4,13 +4,14 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from approvals.models import ApprovalRequest, ReviewCase
-from approvals.states import ApprovalState
+from approvals.states import ApprovalState, SubjectKind
 from ledger.ids import normalise_reference
 from ledger.models import StaffMembership
-from refunds.models import RefundWorkflow
+from refunds.models import RefundOperation, RefundWorkflow
+from refunds.selectors.review_books import BookSubject, book_subjects
 from refunds.selectors.review_charges import money_text
 from refunds.selectors.review_lease import lease_of, names_of, promise_of
 from refunds.selectors.review_records import (
@@ -95,33 +96,48 @@ def _rows(cases: Iterable[ReviewCase], reviewer: Reviewer, now: datetime) -> tup
     if not subjects:
         return ()
     workflows = RefundWorkflow.objects.select_related("order").in_bulk(subjects)
+    books = book_subjects(subject for subject in subjects if subject not in workflows)
     pending = {
         approval.subject_id: approval
         for approval in ApprovalRequest.objects.filter(
             subject_id__in=subjects, state=ApprovalState.PENDING
         ).annotate(votes=Count("events", filter=~Q(events__voter_id="")))
     }
+    proposed = _proposed(subjects)
     names = names_of(case.claimed_by for case in cases)
     return tuple(
         _row(
             case,
-            workflows[case.subject_id],
+            workflows.get(case.subject_id),
+            books.get(case.subject_id, BookSubject("", "")),
             pending.get(case.subject_id),
-            lease_of(case, user_id=reviewer.user_id, names=names, now=now),
-            now,
+            proposed=case.subject_id in proposed,
+            lease=lease_of(case, user_id=reviewer.user_id, names=names, now=now),
+            now=now,
         )
         for case in cases
     )
 
 
+def _proposed(workflow_ids: Iterable[str]) -> set[str]:
+    """Return the workflows with an operation that somebody proposed to give up, and nobody has decided about."""
+    operations = RefundOperation.objects.filter(workflow_id__in=workflow_ids)
+    waiting = ApprovalRequest.objects.filter(
+        subject_kind=SubjectKind.EVIDENCE, subject_id=OuterRef("pk"), state=ApprovalState.PENDING
+    )
+    return set(operations.filter(Exists(waiting)).values_list("workflow_id", flat=True))
+
+
 def _row(
     case: ReviewCase,
-    workflow: RefundWorkflow,
+    workflow: RefundWorkflow | None,
+    books: BookSubject,
     approval: ApprovalRequest | None,
+    *,
+    proposed: bool,
     lease: Lease | None,
     now: datetime,
 ) -> QueueRow:
-    amount = workflow.amount_minor_units
     return QueueRow(
         ticket=case.ticket,
         kind=case.kind,
@@ -129,15 +145,21 @@ def _row(
         opened_at=case.opened_at,
         waiting=now - case.opened_at,
         merchant_name=case.merchant.name,
-        order_number=workflow.order.number if workflow.order else "",
-        reference=workflow.reference,
-        state=str(workflow.state),
-        amount="" if amount is None else money_text(amount, workflow.currency),
+        order_number=workflow.order.number if workflow and workflow.order else books.order_number,
+        reference=workflow.reference if workflow else "",
+        state=str(workflow.state) if workflow else "",
+        amount=_amount(workflow) if workflow else books.amount,
         votes=getattr(approval, "votes", 0),
         approvals_needed=approval.approvals_needed if approval else 0,
+        proposed=proposed,
         promise=promise_of(case, now),
         lease=lease,
     )
+
+
+def _amount(workflow: RefundWorkflow) -> str:
+    amount = workflow.amount_minor_units
+    return "" if amount is None else money_text(amount, workflow.currency)
 
 
 def _last_closed(reviewer: Reviewer) -> ClosedCase | None:

@@ -18,6 +18,7 @@ from refunds.models import (
 from refunds.selectors.review_charges import LedgerRow, changes_since, compare_charges, money_text
 from refunds.selectors.review_history import list_operations, list_receipts, list_timeline, text_pairs
 from refunds.selectors.review_lease import lease_of, names_of, promise_of
+from refunds.selectors.review_proposals import evidence_approvals, list_proposals
 from refunds.selectors.review_records import (
     ApprovalFacts,
     CaseEvidence,
@@ -42,17 +43,19 @@ def get_case(*, reviewer: Reviewer, ticket: int, now: datetime) -> CaseEvidence 
     )
     if case is None:
         return None
-    workflow = RefundWorkflow.objects.select_related(
-        "order", "customer", "refund_payment", "kept_payment"
-    ).get(pk=case.subject_id)
-    return _evidence(case, workflow, reviewer, now)
+    workflow = (
+        RefundWorkflow.objects.select_related("order", "customer", "refund_payment", "kept_payment")
+        .filter(pk=case.subject_id)
+        .first()
+    )  # none: a case about the books, see ``review_books``
+    return _evidence(case, workflow, reviewer, now) if workflow is not None else None
 
 
 def _evidence(case: ReviewCase, workflow: RefundWorkflow, reviewer: Reviewer, now: datetime) -> CaseEvidence:
-    policy = PolicyVersion.objects.get(pk=workflow.policy_id) if workflow.policy_id else None
     approvals = list(ApprovalRequest.objects.filter(subject_id=workflow.pk).order_by("-command_number"))
-    votes = list(ApprovalEvent.objects.filter(approval__in=approvals).order_by("at", "pk"))
     operations = list(RefundOperation.objects.filter(workflow=workflow).order_by("created_at", "pk"))
+    decided = [*approvals, *evidence_approvals(operation.pk for operation in operations)]
+    votes = list(ApprovalEvent.objects.filter(approval__in=decided).order_by("at", "pk"))
     events = list(RefundWorkflowEvent.objects.filter(workflow=workflow).order_by("at", "pk"))
     starter = events[0].actor_id if workflow.origin == Origin.STAFF and events else ""
     names = names_of([case.claimed_by, starter])
@@ -80,11 +83,11 @@ def _evidence(case: ReviewCase, workflow: RefundWorkflow, reviewer: Reviewer, no
         order=_order(workflow),
         ledger=_ledger(workflow, operations),
         finding=_finding(workflow),
-        policy=_policy(policy, workflow.currency),
+        policy=_policy(workflow.policy_id, workflow.currency),
         rules=_rules(workflow),
         approval=_approval(approvals[0], votes, reviewer) if approvals else None,
-        operations=list_operations(operations),
-        timeline=list_timeline(events, approvals, votes, operations),
+        operations=list_operations(operations, list_proposals(decided[len(approvals) :], reviewer)),
+        timeline=list_timeline(events, decided, votes, operations),
         receipts=list_receipts(workflow),
         words=_words(workflow),
         proposal=_proposal(workflow),
@@ -143,11 +146,23 @@ def _ledger(workflow: RefundWorkflow, operations: Iterable[RefundOperation]) -> 
             kept_payment_id=workflow.kept_payment_id,
             target_payment_id=workflow.refund_payment_id,
         ),
-        changes=changes_since(
-            workflow.snapshot,
-            rows_now,
-            own_refunds=frozenset(o.processor_reference for o in operations if o.processor_reference),
+        changes=(
+            *changes_since(
+                workflow.snapshot,
+                rows_now,
+                own_refunds=frozenset(o.processor_reference for o in operations if o.processor_reference),
+            ),
+            *_frozen(entries),
         ),
+    )
+
+
+def _frozen(entries: Iterable[LedgerEntry]) -> tuple[str, ...]:
+    """Return one line per charge of which facts say that more is gone than was captured."""
+    charges = {entry.payment.processor_reference for entry in entries if entry.payment.frozen_at is not None}
+    return tuple(
+        f"Charge {reference} is frozen: more of it is gone than was captured, and nothing of it is refunded."
+        for reference in sorted(charges)
     )
 
 
@@ -164,9 +179,10 @@ def _finding(workflow: RefundWorkflow) -> FindingFacts | None:
     )
 
 
-def _policy(version: PolicyVersion | None, currency: str) -> PolicyFacts | None:
-    if version is None:
+def _policy(policy_id: int | None, currency: str) -> PolicyFacts | None:
+    if not policy_id:
         return None
+    version = PolicyVersion.objects.get(pk=policy_id)
     try:
         limit = parse_rules(version.rules).auto_limit(currency)
     except PolicyRulesError:

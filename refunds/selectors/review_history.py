@@ -18,7 +18,14 @@ from refunds.models import (
     RefundWorkflow,
 )
 from refunds.selectors.review_charges import money_text
-from refunds.selectors.review_records import AttemptFact, CheckFact, EventFact, OperationFacts, ReceiptFact
+from refunds.selectors.review_records import (
+    AttemptFact,
+    CheckFact,
+    EventFact,
+    OperationFacts,
+    ProposalAboutOperation,
+    ReceiptFact,
+)
 
 _NOTED_STAGES = frozenset(
     {"REVIEW", "OPEN_WORKFLOW"}
@@ -36,8 +43,10 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def list_operations(operations: list[RefundOperation]) -> tuple[OperationFacts, ...]:
-    """Return the operations with every attempt, answer and reconciliation check."""
+def list_operations(
+    operations: list[RefundOperation], proposals: dict[str, tuple[ProposalAboutOperation, ...]]
+) -> tuple[OperationFacts, ...]:
+    """Return the operations with every attempt, answer and reconciliation check, and what was proposed about each."""
     attempts = list(
         GatewayAttempt.objects.filter(operation__in=operations)
         .select_related("response")
@@ -56,6 +65,7 @@ def list_operations(operations: list[RefundOperation]) -> tuple[OperationFacts, 
             next_check_at=operation.next_check_at,
             attempts=tuple(_attempt(a) for a in attempts if a.operation_id == operation.pk),
             checks=tuple(_check(c) for c in checks if c.operation_id == operation.pk),
+            proposals=proposals.get(operation.pk, ()),
         )
         for operation in operations
     )
@@ -73,6 +83,7 @@ def _attempt(attempt: GatewayAttempt) -> AttemptFact:
         error=error,
         processor_reference=response.processor_reference if response else "",
         provider_status=response.provider_status if response else "",
+        detail=response.detail if response else "",
         replayed=response.replayed if response else False,
         received_at=response.received_at if response else None,
     )
@@ -103,14 +114,16 @@ def list_timeline(
         for event in approval_events
         if event.kind == EventKind.TRANSITION or event.approval_id not in pending
     ]
-    about_operations = RefundOperationEvent.objects.filter(operation__in=operations).order_by("at", "pk")
+    about_operations = list(
+        RefundOperationEvent.objects.filter(operation__in=operations).order_by("at", "pk")
+    )
     events = list(events)
     notes = _notes(event for event in shown if event.voter_id)
-    work_notes = _notes(event for event in events if event.stage in _NOTED_STAGES)
+    work_notes = _notes(event for event in (*events, *about_operations) if event.stage in _NOTED_STAGES)
     facts = [
         *(_event("request", event, work_notes) for event in events),
         *(_event("approval", event, notes) for event in shown),
-        *(_event("operation", event) for event in about_operations),
+        *(_event("operation", event, work_notes) for event in about_operations),
     ]
     return tuple(sorted(facts, key=lambda fact: fact.at))
 

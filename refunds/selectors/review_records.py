@@ -72,6 +72,7 @@ class QueueRow:
     amount: str
     votes: int
     approvals_needed: int
+    proposed: bool  # a colleague's proposal about its operation waits for a second person
     promise: Promise | None
     lease: Lease | None
 
@@ -216,6 +217,7 @@ class AttemptFact:
     error: str
     processor_reference: str
     provider_status: str
+    detail: str
     replayed: bool
     received_at: datetime | None
 
@@ -232,8 +234,40 @@ class CheckFact:
 
 
 @dataclass(frozen=True, slots=True)
+class AttachmentFact:
+    """What a person found at the provider; ``words`` are empty once erased, and no evidence any more then."""
+
+    kind: str
+    provider_reference: str
+    seen_at: str
+    words: str
+    erased: bool
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalAboutOperation:
+    """A colleague's proposal to give an operation up, which another person confirms or declines."""
+
+    approval_id: str
+    number: int
+    state: str
+    fingerprint: str
+    statement: str
+    made_by: str
+    by_reviewer: bool
+    made_at: datetime
+    attachments: tuple[AttachmentFact, ...]
+
+    @property
+    def fingerprint_prefix(self) -> str:
+        """Return enough of the fingerprint for two people to compare aloud: ``9f3a 77c1``."""
+        return f"{self.fingerprint[:4]} {self.fingerprint[4:8]}"
+
+
+@dataclass(frozen=True, slots=True)
 class OperationFacts:
-    """One financial instruction with every call and check about it."""
+    """One financial instruction with every call and check about it, and what people proposed about it."""
 
     operation_id: str
     state: str
@@ -245,6 +279,7 @@ class OperationFacts:
     next_check_at: datetime | None
     attempts: tuple[AttemptFact, ...]
     checks: tuple[CheckFact, ...]
+    proposals: tuple[ProposalAboutOperation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,7 +116,12 @@ def test_a_ledger_that_holds_the_requests_own_refund_has_not_changed(reviewer, a
     move_workflow(workflow, WorkflowState.EXECUTING)
     move_workflow(workflow, WorkflowState.COMPLETED)
     operation = workflow.operations.get()
-    make_entry(payment=operation.payment, kind="REFUND", processor_reference=operation.processor_reference)
+    make_entry(
+        payment=operation.payment,
+        kind="REFUND",
+        processor_reference=operation.processor_reference,
+        amount_minor_units=operation.amount_minor_units,
+    )
     assert evidence_of(reviewer, workflow).ledger.changes == ()
     assert "The ledger has changed" not in page_of(as_reviewer, workflow).text
 
@@ -156,7 +161,7 @@ def test_a_message_owed_to_the_customer_shows_how_far_it_got(reviewer, merchant)
 
 
 @pytest.mark.parametrize("more", [0, 4])
-def test_a_case_costs_sixteen_queries_however_much_evidence_there_is(
+def test_a_case_costs_seventeen_queries_however_much_evidence_there_is(
     reviewer, merchant, more, django_assert_num_queries
 ):
     operation = operation_in_state(OperationState.MANUAL_REVIEW, order=order_at(merchant))
@@ -167,7 +172,7 @@ def test_a_case_costs_sixteen_queries_however_much_evidence_there_is(
         make_entry(payment=operation.payment, kind="DISPUTE", status="OPEN")
     reading = get_reviewer(user_id=reviewer.pk)
     ticket = ticket_of(operation.workflow)
-    with django_assert_num_queries(16):
+    with django_assert_num_queries(17):
         case = get_case(reviewer=reading, ticket=ticket, now=NOW)
     assert len(case.operations[0].checks) == 1 + more
 

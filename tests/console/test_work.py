@@ -16,6 +16,7 @@ from tests.factories import (
     make_duplicate_order,
     make_merchant,
     make_staff,
+    move_workflow,
     open_workflow,
     operation_in_state,
     workflow_in_state,
@@ -92,6 +93,7 @@ def test_an_action_repeats_its_target_asks_for_a_reason_and_is_done(as_reviewer,
     page = as_reviewer.get(at(owned, action))
     assert page.status_code == 200
     for shown in (
+        "Northwind",
         "$49.99",
         owned.refund_payment.processor_reference,
         f"#{owned.order.number}",
@@ -113,6 +115,35 @@ def test_an_action_repeats_its_target_asks_for_a_reason_and_is_done(as_reviewer,
     shown = as_reviewer.get(answer["Location"])
     assert "REVIEW" in shown.text
     assert not ENTERED[action]["note"] or f"Note: {ENTERED[action]['note']}" in shown.text
+
+
+def test_a_request_whose_refund_stands_is_closed_as_completed(as_reviewer, merchant, sent):
+    order = make_duplicate_order(customer__merchant=merchant).order
+    workflow = operation_in_state(OperationState.COMPLETED, order=order).workflow
+    move_workflow(workflow, WorkflowState.MANUAL_REVIEW, reason="CONFLICTING_ROWS")
+    as_reviewer.post(at(workflow, "claim/"))
+    page = as_reviewer.get(at(workflow))
+    assert "A refund of this request was completed, so it cannot go on or end without one." in page.text
+    address = at(workflow, "close-completed/")
+    assert address in page.text
+    confirm = as_reviewer.get(address)
+    for shown in ("Northwind", "$49.99", "Close as completed</button>", "the customer is told which refunds"):
+        assert shown in confirm.text
+    bare = as_reviewer.post(address, {"reason_code": "STANDS_ONCE", "note": ""})
+    assert (bare.status_code, "closing needs its reason in words" in bare.text) == (422, True)
+    answer = as_reviewer.post(
+        address, {"reason_code": "STANDS_ONCE", "note": "Seen at the bank."}, follow=True
+    )
+    assert "Closed as completed." in answer.text
+    assert state(workflow) == "COMPLETED"
+    assert [nudge.task for nudge in sent] == ["deliver_notifications"]
+
+
+def test_nothing_is_closed_as_completed_that_was_not(as_reviewer, owned):
+    as_reviewer.post(at(owned, "claim/"))
+    assert at(owned, "close-completed/") not in as_reviewer.get(at(owned)).text
+    assert as_reviewer.post(at(owned, "close-completed/"), ENTERED["close/"]).status_code == 409
+    assert state(owned) == "MANUAL_REVIEW"
 
 
 def test_an_action_without_a_claim_is_refused_with_a_sentence(as_reviewer, owned, sent):

@@ -179,7 +179,7 @@ def test_an_event_never_proves_absence(operation, gateway):
     gateway.order(Ordered.NEVER_ARRIVE)
     submit(operation, gateway)
     stored = apply(keep(event(operation)), gateway, now=NOW + timedelta(hours=2))
-    assert (stored.outcome, stored.detail) == ("RECEIVED", "CONFIRMED_ABSENT")
+    assert (stored.outcome, stored.detail) == ("RECEIVED", "NOT_FOUND_YET")
     assert path(operation)[-1] == "STATUS_UNKNOWN"
 
 

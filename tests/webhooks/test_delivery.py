@@ -80,6 +80,19 @@ def test_what_is_not_the_providers_is_refused_and_leaves_nothing(client, operati
     assert answer.json()["code"] == code
 
 
+@pytest.mark.parametrize("secrets", [("whsec_new", SECRET), (SECRET, "whsec_new")])
+def test_any_of_several_secrets_will_do(client, operation, settings, secrets):
+    settings.STRIPE_WEBHOOK_SECRETS = secrets
+    assert deliver(client, event(operation)).status_code == 200
+
+
+def test_a_body_that_was_written_anew_on_the_way_is_not_the_providers(client, operation):
+    sent = json.dumps(event(operation)).encode()
+    rewritten = json.dumps(event(operation), separators=(",", ":")).encode()
+    with nothing_written():
+        assert deliver(client, rewritten, signature=sign(sent)).status_code == 400
+
+
 @pytest.mark.failure("F039")
 def test_without_a_secret_every_delivery_is_refused(client, operation, settings):
     settings.STRIPE_WEBHOOK_SECRETS = ()

@@ -1,6 +1,7 @@
 """Every page that people see, each with the rows that it needs."""
 
 from tests.browser.pages import places_account as account
+from tests.browser.pages import places_books as books
 from tests.browser.pages import places_customer as customer
 from tests.browser.pages import places_staff as staff
 
@@ -17,5 +18,14 @@ PLACES = (
     *(staff.queue_empty, staff.queue, staff.queue_without_a_match, staff.no_merchant, staff.case),
     *(staff.case_with_attempts, staff.look_up, staff.approve, staff.approve_with_errors, staff.reject),
     *(staff.scoreboard, staff.claimed_case, staff.read_again, staff.rebuild, staff.close),
-    staff.close_with_errors,
+    *(staff.close_with_errors, staff.close_completed, staff.reference, staff.give_up),
+    *(staff.give_up_with_errors, staff.case_with_a_proposal, staff.confirm_give_up, staff.decline_give_up),
+    *(
+        books.frozen_payment,
+        books.release_refused,
+        books.difference,
+        books.explain,
+        books.explain_with_errors,
+    ),
+    *(books.queue_with_both, books.scoreboard_with_books),
 )
