@@ -23,7 +23,7 @@ $(shell rm -f $(PACKAGES) $(REDIS))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow lint failures bench install requirements clean
+.PHONY: help demo test slow lint failures torture bench install requirements clean
 
 help: ## this list
 	@echo 'make TARGET, where TARGET is one of'
@@ -44,6 +44,10 @@ lint: $(PACKAGES) ## style, types and import contracts only
 
 failures: $(PACKAGES) ## public failures: the tests that drive each, and how those last went
 	@exec $(PYTHON) -m tests.failures
+
+torture: $(INSTALLED) ## a fault at every boundary, wrong designs, random worlds; MINUTES=60 is the time, SEED=… plays one again
+	@exec $(BESIDE_SERVICES) $(PYTHON) -m tests.torture $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) \
+		$(if $(BASE),--base $(BASE))
 
 bench: $(INSTALLED) ## what one refund costs: rate, commits, SQL, WAL, CPU, memory; STAGES=1 lists the SQL, JSON=FILE keeps the numbers
 	@exec $(PYTHON) -m config.demo.bench $(if $(JSON),--json $(JSON))

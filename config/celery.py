@@ -8,7 +8,16 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import celeryd_init, setup_logging, task_postrun, task_prerun, worker_process_init
+from celery.signals import (
+    celeryd_init,
+    setup_logging,
+    task_failure,
+    task_postrun,
+    task_prerun,
+    task_rejected,
+    task_unknown,
+    worker_process_init,
+)
 from django.conf import settings
 
 from config.telemetry import bind_task, forget_task
@@ -52,6 +61,7 @@ app.conf.update(
         "refunds.submit_operation": {"queue": MONEY},
         "refunds.reconcile_operation": {"queue": MONEY},
         "refunds.apply_webhook": {"queue": MONEY},
+        "refunds.compare_books": {"queue": MONEY},
         "refunds.retry_notifications": {"queue": MAIL},
         "refunds.deliver_notifications": {"queue": MAIL},
     },
@@ -69,9 +79,13 @@ app.conf.update(
         "recover_submitted": _every(_RECOVERY, "recover_submitted"),
         "apply_webhooks": _every(_RECOVERY, "apply_webhooks"),
         "reconcile_unknown": _every(_RECOVERY, "reconcile_unknown"),
+        "look_late": _every(_RECOVERY, "look_late"),
+        "escalate_reviews": _every(max(60.0, _RECOVERY), "escalate_reviews"),
+        "adopt_forgotten": _every(max(60.0, 2 * _RECOVERY), "adopt_forgotten"),
         "retry_notifications": _every(_RECOVERY, "retry_notifications", MAIL),
         "relay_audit_outbox": _every(_RECOVERY, "relay_audit_outbox"),
         "check_invariants": _every(max(60.0, 2 * _RECOVERY), "check_invariants"),
+        "compare_books": _every(3600.0, "compare_books", MONEY),  # a night's work, taken up until it is done
         "heartbeat": _every(min(60.0, 5 * _RECOVERY), "heartbeat"),
     },
 )
@@ -107,3 +121,26 @@ def _bind_task(*, task_id: str, task: Any, kwargs: dict[str, Any], **_else: Any)
 @task_postrun.connect
 def _forget_task(**_kwargs: Any) -> None:
     forget_task()
+
+
+@task_failure.connect
+def _count_failed(**_kwargs: Any) -> None:
+    from refunds.tasks import count_failed_task  # noqa: PLC0415 - apps are not loaded when this module is
+
+    count_failed_task()
+
+
+@task_unknown.connect
+def _report_unknown(*, name: str = "", **_kwargs: Any) -> None:
+    from refunds.states import WorkerFault  # noqa: PLC0415 - likewise
+    from refunds.tasks import report_fault  # noqa: PLC0415 - likewise
+
+    report_fault(WorkerFault.TASK_UNKNOWN, task=name)
+
+
+@task_rejected.connect
+def _report_unreadable(**_kwargs: Any) -> None:
+    from refunds.states import WorkerFault  # noqa: PLC0415 - likewise
+    from refunds.tasks import report_fault  # noqa: PLC0415 - likewise
+
+    report_fault(WorkerFault.MESSAGE_UNREADABLE, task="")

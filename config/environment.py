@@ -7,6 +7,8 @@ from typing import Annotated, Literal, NoReturn
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from refunds.gateways.contract import STRIPE_V1, with_overrides
+
 CommaSeparated = Annotated[tuple[str, ...], NoDecode]
 
 
@@ -44,6 +46,10 @@ class Environment(BaseSettings):
     METRICS_TOKEN: str = Field(default="", pattern=r"^([!-~]{16,200})?$")
     DEMO_MODE: bool = False
     DEMO_BREAK: Literal["", "new_key", "lost_event", "double_submit"] = ""
+    # The simulated provider, whose book the demo shows beside ours.
+    DEMO_GATEWAY_URL: str = Field(
+        default="", pattern=r"^(http://(127\.0\.0\.1|localhost|\[::1\]):[0-9]{1,5})?$"
+    )
     LOG_FORMAT: Literal["json", "text"] = "json"
 
     @field_validator("ALLOWED_HOSTS", "ASSISTANT_MODELS", "STRIPE_WEBHOOK_SECRETS", mode="before")
@@ -52,6 +58,13 @@ class Environment(BaseSettings):
         if isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
+
+    @model_validator(mode="after")
+    def _contract_holds(self) -> "Environment":
+        contract = with_overrides(STRIPE_V1, self.GATEWAY_CONTRACT_OVERRIDES)
+        if contract.in_flight_horizon_seconds <= self.GATEWAY_TIMEOUT_SECONDS:
+            raise ValueError("in_flight_horizon_seconds must be longer than GATEWAY_TIMEOUT_SECONDS")
+        return self
 
     @model_validator(mode="after")
     def _consistent(self) -> "Environment":
@@ -66,6 +79,8 @@ class Environment(BaseSettings):
             raise ValueError("LEDGER_SOURCE_URL must be https outside DEMO_MODE")
         if self.DEMO_BREAK and not self.DEMO_MODE:
             raise ValueError("DEMO_BREAK plants a fault and needs DEMO_MODE")
+        if self.DEMO_GATEWAY_URL and not self.DEMO_MODE:
+            raise ValueError("DEMO_GATEWAY_URL names a simulator and needs DEMO_MODE")
         return self
 
 

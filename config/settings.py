@@ -18,6 +18,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 SYSTEM_VERSION = "refund-desk 0.1.0"
 DEMO_MODE = env.DEMO_MODE
 DEMO_BREAK = env.DEMO_BREAK
+DEMO_GATEWAY_URL = env.DEMO_GATEWAY_URL
 DEBUG = False
 SECRET_KEY = env.SECRET_KEY
 ALLOWED_HOSTS = list(env.ALLOWED_HOSTS)
@@ -53,6 +54,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "config.health.ProbeMiddleware",  # before any check of host or scheme
+    "refunds.middleware.NoStoreMiddleware",  # around everything that may refuse
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",

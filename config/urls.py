@@ -2,6 +2,7 @@
 
 from allauth.account import views as account
 from allauth.account.decorators import secure_admin_login
+from django.conf import settings
 from django.contrib import admin
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import include, path, re_path
@@ -54,5 +55,6 @@ urlpatterns = [
     path("webhooks/stripe", webhooks.stripe, name="stripe_webhook"),
     path("accounts/", include(account_patterns)),
     path("admin/review/", include("refunds.console.urls")),
+    *([path("demo/", include("config.demo.provider_page.urls"))] if settings.DEMO_MODE else []),
     path("admin/", admin.site.urls),
 ]

@@ -45,6 +45,13 @@ def has_amount(facts: StatedFacts) -> bool:
     return _money(facts.amount_minor_units, facts.currency) != ""
 
 
+def has_other_refunds(facts: StatedFacts) -> bool:
+    """Say whether other refunds of the request stand, each with an amount that can be written."""
+    return bool(facts.other_refunds) and all(
+        _money(refund.amount_minor_units, refund.currency) for refund in facts.other_refunds
+    )
+
+
 def words_for(facts: StatedFacts) -> dict[str, str]:
     """Return every word an entry may use; a clause about something unknown is empty."""
     return {
@@ -61,6 +68,7 @@ def words_for(facts: StatedFacts) -> dict[str, str]:
         "the_request": _request_text(facts),
         "other_orders": _list([order_text(number) for number in facts.other_order_numbers]),
         "returned": _returned(facts.entries),
+        "other_refunds": _list([_refund_text(refund) for refund in facts.other_refunds]),
     }
 
 
@@ -99,6 +107,10 @@ def _returned(entries: tuple[StatedEntry, ...]) -> str:
         and (amount := _money(entry.amount_minor_units, entry.currency))
     ]
     return f" They show {_list(done)}." if done else ""
+
+
+def _refund_text(refund: StatedEntry) -> str:
+    return f"{_money(refund.amount_minor_units, refund.currency)} (reference {refund.processor_reference})"
 
 
 def _list(parts: list[str]) -> str:

@@ -43,6 +43,7 @@ class StatedFacts:
     ``provider_answered``: the provider itself answered the leading operation's newest attempt.
     ``refused_before_sending``: that attempt was refused here, and no earlier one reached the provider.
     ``order_number`` is empty while the customer has named none; ``answer_by`` is until when that is awaited.
+    ``other_refunds`` are those of the request's other operations that are COMPLETED, each with its reference.
     ``state_reason`` and ``state_since`` are those of the event that led to the request's state; ``attached_to`` is
     the reference of the request that took over its words. ``origin`` is who opened it: CUSTOMER or STAFF.
     """
@@ -69,6 +70,7 @@ class StatedFacts:
     ticket: int | None = None
     case_kind: str = ""
     entries: tuple[StatedEntry, ...] = ()
+    other_refunds: tuple[StatedEntry, ...] = ()
     other_order_numbers: tuple[str, ...] = ()
     completed_at: datetime | None = None
     last_checked_at: datetime | None = None
@@ -102,7 +104,7 @@ def _plain(value: Any) -> Any:
 
 
 def _read(name: str, value: Any) -> Any:
-    if name == "entries":
+    if name in {"entries", "other_refunds"}:
         return tuple(
             StatedEntry(**item | {"occurred_at": datetime.fromisoformat(item["occurred_at"])})
             for item in value

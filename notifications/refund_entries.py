@@ -7,7 +7,7 @@ A refund is claimed only where the operation is COMPLETED and the provider's ref
 from collections.abc import Callable
 from typing import Final
 
-from notifications.entry import STAFF, Entry, Stage, has_amount
+from notifications.entry import STAFF, Entry, Stage, has_amount, has_other_refunds
 from notifications.facts import Receipt, StatedFacts
 
 _UPDATE: Final = "We'll update you through the contact method on your account."
@@ -105,6 +105,18 @@ _NOT_MADE: Final = (
 )
 
 REFUND_ENTRIES: Final = (
+    Entry(
+        key="REFUNDS_CONFIRMED",
+        stage=Stage.REFUND,
+        heading="More than one refund was made for {order}.",
+        body=(
+            "Our payment processor confirmed {amount} (reference {processor_reference}) and {other_refunds}. "
+            "Our billing team has closed the request."
+        ),
+        next="Your bank decides when they appear on your statement.",
+        requires=lambda facts: _confirmed()(facts) and has_other_refunds(facts),
+        closed=True,
+    ),
     Entry(
         key="REFUND_CONFIRMED_RECEIPT_DELAYED",
         stage=Stage.REFUND,

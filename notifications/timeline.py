@@ -56,6 +56,11 @@ _BECAUSE: Final = {
     ("MANUAL_REVIEW", "CUSTOMER_ASKED_PERSON"): Line(
         "PERSON_ASKED", "You asked for a person, and we passed your request to our billing team."
     ),
+    # Why people close a request whose refund stands; one that is confirmed closes it by itself, for another reason.
+    **{
+        ("COMPLETED", reason): Line("CLOSED_BY_PEOPLE", "Our billing team closed the request.")
+        for reason in ("STANDS_ONCE", "PAID_TWICE_KEPT", "PAID_TWICE_SETTLED", "OTHER")
+    },
 }
 # A refund that our staff started: the customer asked for nothing, and no request of theirs is told of.
 _BY_STAFF: Final = {

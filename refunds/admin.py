@@ -9,6 +9,8 @@ from django.http import HttpRequest
 from approvals.models import ReviewCase
 from ledger.admin import ReadOnlyAdmin, console_case_link
 from refunds.models import (
+    BookComparison,
+    BookDifference,
     CustomerMessage,
     GatewayAttempt,
     GatewayResponse,
@@ -183,6 +185,35 @@ class ReconciliationCheckAdmin(ReadOnlyAdmin):
     list_select_related = ("operation",)
     list_filter = ("verdict",)
     search_fields = ("=operation__id", "=processor_reference")
+
+
+@admin.register(BookComparison)
+class BookComparisonAdmin(ReadOnlyAdmin):
+    """Comparisons of three books, as they were finished."""
+
+    list_display = (
+        "id",
+        "merchant",
+        "books_of",
+        "cause",
+        "counts",
+        "payments",
+        "asked",
+        "settled_until",
+        "finished_at",
+    )
+    list_select_related = ("merchant",)
+    list_filter = ("cause",)
+
+
+@admin.register(BookDifference)
+class BookDifferenceAdmin(ReadOnlyAdmin):
+    """What differed between the books, with what each of them says."""
+
+    merchant_path = "comparison__merchant"
+    list_display = ("id", "kind", "payment_reference", "operation_id", "processor_reference", "at")
+    list_filter = ("kind",)
+    search_fields = ("=payment_reference", "=operation_id", "=processor_reference", "=subject_id")
 
 
 @admin.register(Proposal)

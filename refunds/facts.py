@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from ledger.snapshot import EntryKind, EntryStatus
 from notifications.catalogue import Statement, statement_for
 from notifications.facts import Receipt, StatedEntry, StatedFacts
 from notifications.timeline import MESSAGE, RECEIPT, RECORDS, Line, Subject, line_for
@@ -13,7 +14,8 @@ from refunds.models import RefundOperation, RefundWorkflow, RefundWorkflowEvent
 from refunds.selectors.requests import AnswerRow, ReceiptRow, RequestRows, load_rows, load_stated_rows
 from refunds.states import (
     ABANDONED_OPERATION_STATES,
-    UNRESOLVED_OPERATION_STATES,
+    SCANNED_OPERATION_STATES,
+    OperationState,
     Origin,
     WorkflowState,
 )
@@ -21,6 +23,7 @@ from refunds.states import (
 ATTACHED: Final = "ATTACHED"  # another request took over the words of this one
 # How lines of one moment stand: only a request that is past these states moves because of a refund operation.
 _BEFORE, _REFUND, _BECAUSE, _LAST = range(4)
+_MADE: Final = frozenset({OperationState.COMPLETED})
 _BEFORE_ANY_REFUND: Final = frozenset(
     {
         "",
@@ -140,6 +143,11 @@ def _operation_facts(operation: RefundOperation, rows: RequestRows) -> dict[str,
     return {
         "operation_state": operation.state,
         "other_operation_stands": any(row.state not in ABANDONED_OPERATION_STATES for row in others),
+        "other_refunds": tuple(
+            _refund_made(row, rows.completed_at.get(row.pk, row.updated_at))
+            for row in others
+            if row.state in _MADE
+        ),
         "provider_answered": answer is not None and answer.http_status is not None,
         "refused_before_sending": _refused_before_sending(answer),
         "amount_minor_units": operation.amount_minor_units,
@@ -150,6 +158,17 @@ def _operation_facts(operation: RefundOperation, rows: RequestRows) -> dict[str,
         "last_checked_at": rows.last_check_at.get(operation.pk) or completed_at,
         "receipt": _receipt(rows.receipts.get(operation.pk)),
     }
+
+
+def _refund_made(operation: RefundOperation, completed_at: datetime) -> StatedEntry:
+    return StatedEntry(
+        kind=EntryKind.REFUND,
+        status=EntryStatus.SUCCEEDED,
+        processor_reference=operation.processor_reference or "",
+        amount_minor_units=operation.amount_minor_units,
+        currency=operation.currency,
+        occurred_at=completed_at,
+    )
 
 
 def _refused_before_sending(answer: AnswerRow | None) -> bool:
@@ -168,7 +187,7 @@ def _receipt(row: ReceiptRow | None) -> Receipt:
 
 def _next_check_at(workflow: RefundWorkflow, operation: RefundOperation | None) -> datetime | None:
     """Return the time that stands in the schedule, which promises a look and no outcome."""
-    if operation is not None and operation.state in UNRESOLVED_OPERATION_STATES:
+    if operation is not None and operation.state in SCANNED_OPERATION_STATES:
         return operation.next_check_at
     if workflow.state != WorkflowState.EVIDENCE_PENDING or _waits_for_order(workflow):
         return None

@@ -31,6 +31,14 @@ def request_fingerprint(instruction: RefundInstruction) -> str:
     return canonical_sha256(instruction.as_json())
 
 
+_KEY = "refund:"
+
+
 def idempotency_key(refund_operation_id: str) -> str:
     """Return the key of an operation: a function of its id alone, never of an attempt, a time or an amount."""
-    return f"refund:{refund_operation_id}"
+    return f"{_KEY}{refund_operation_id}"
+
+
+def operation_of_key(key: str) -> str:
+    """Return the operation id that a key was made of, or an empty text for a key that is none of ours."""
+    return key.removeprefix(_KEY) if key.startswith(_KEY) else ""

@@ -1,6 +1,7 @@
-"""Refuses what no page or API can use, before anything is read or stored, and gives each request its trace."""
+"""Refuses what no page or API can use before anything is stored, gives each request its trace, caches no refusal."""
 
 from collections.abc import Callable
+from http import HTTPStatus
 from io import BytesIO
 from typing import Final
 from urllib.parse import unquote_to_bytes
@@ -11,6 +12,7 @@ from django.core.handlers.wsgi import WSGIRequest
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.http.multipartparser import MultiPartParserError
 from django.template.loader import render_to_string
+from django.utils.cache import patch_cache_control
 
 from ledger.tracing import start_trace
 from refunds.api.problems import Problem
@@ -20,6 +22,20 @@ _UNUSABLE: Final = Problem(400, "bad_request", "The request holds characters tha
 _TOO_LARGE: Final = Problem(413, "payload_too_large", "The request body is too large.")
 _NO_LENGTH: Final = Problem(411, "length_required", "Send the request with a Content-Length.")
 _BROKEN_BODY: Final = Problem(400, "body_unreadable", "The request body ended early or cannot be read.")
+
+
+class NoStoreMiddleware:
+    """Lets no cache keep a refusal or a fault: it is about this person, or about this moment."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Mark every answer from 400 on."""
+        response = self.get_response(request)
+        if response.status_code >= HTTPStatus.BAD_REQUEST:
+            patch_cache_control(response, no_store=True)
+        return response
 
 
 class IntakeGuardMiddleware:

@@ -39,6 +39,17 @@ def reconcile_now(operation_id: str) -> Nudge:
     return Nudge("reconcile_operation", {"operation_id": operation_id, "cause": CheckCause.PERSON})
 
 
+def reconcile_named(operation_id: str, reference: str) -> Nudge:
+    """Return the nudge that looks an operation up under the provider's reference that a person gave."""
+    kwargs = {"operation_id": operation_id, "cause": CheckCause.PERSON, "seen_reference": reference}
+    return Nudge("reconcile_operation", dict(kwargs))
+
+
+def reconcile_late(operation_id: str) -> Nudge:
+    """Return the nudge that looks for late evidence about an operation that people own."""
+    return Nudge("reconcile_operation", {"operation_id": operation_id, "cause": CheckCause.LATE})
+
+
 def apply_webhook(webhook_id: int) -> Nudge:
     """Return the nudge that finds out what a stored event of the provider means."""
     return Nudge("apply_webhook", {"webhook_id": str(webhook_id)})

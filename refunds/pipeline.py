@@ -14,25 +14,17 @@ from approvals.models import ApprovalRequest
 from approvals.states import ApprovalState
 from ledger.sources.port import SourceUnavailable
 from policies.rules import PolicyRules
-from refunds.actions import contact, giving_order, withdrawal
-from refunds.casework import claims, resolve, staff_start
+from refunds.actions import contact, giving_order, provider_events, withdrawal
+from refunds.casework import cancellation, cancelling, claims, given_reference, resolve, staff_start
 from refunds.casework.owned_case import CaseAction, find_case, owned_case
+from refunds.casework.provider_evidence import ProviderStatement
 from refunds.casework.refusals import CaseWorkRefusedError
 from refunds.casework.staff_request import StaffRefundRequest, check_staff_request
 from refunds.evidence.policy import PolicyUnusable, policy_of
-from refunds.evidence.webhooks import (
-    CONCLUSIVE_FOR_EVENTS,
-    adopt_foreign_refund,
-    close_event,
-    contradicted,
-    operation_of,
-    postpone_event,
-    why_ignored,
-)
 from refunds.gateways.contract import ProviderContract
 from refunds.gateways.port import AnswerClass, Gateway
-from refunds.models import GatewayWebhook, RefundOperation, RefundWorkflow, RefundWorkflowEvent
-from refunds.nudges import DELIVER, Nudge, advance, reconcile, reconcile_now, submit
+from refunds.models import RefundOperation, RefundWorkflow, RefundWorkflowEvent
+from refunds.nudges import DELIVER, Nudge, advance, reconcile, reconcile_named, reconcile_now, submit
 from refunds.stages.s01_authorize_request import SignedIn, authorize_request
 from refunds.stages.s02_open_workflow import open_workflow
 from refunds.stages.s03_retrieve_policy import retrieve_policy
@@ -45,7 +37,7 @@ from refunds.stages.s09_create_operation import create_operation
 from refunds.stages.s10_submit_refund import submit_refund
 from refunds.stages.s11_reconcile_outcome import lose_overdue_answer, reconcile_outcome
 from refunds.stages.s12_commit_evidence import Evidence, evidence_transaction
-from refunds.states import CheckCause, CheckVerdict, OperationState, WebhookOutcome, WorkflowState
+from refunds.states import CheckCause, CheckVerdict, OperationState, WorkflowState
 
 _W = WorkflowState
 
@@ -218,6 +210,55 @@ def close_without_refund(*, action: CaseAction, outcome: str, now: datetime) -> 
     return (DELIVER,)
 
 
+def close_as_completed(*, action: CaseAction, now: datetime) -> tuple[Nudge, ...]:
+    """Close a request that people own, whose refund stands, as COMPLETED; raises ``CaseWorkRefusedError``."""
+    resolve.close_as_completed(action, now=now)
+    return (DELIVER,)
+
+
+def why_not_given_up(*, operation_id: str, now: datetime) -> str:
+    """Return the code of what speaks against giving an operation up now, or an empty text; reads only."""
+    return cancelling.why_not_now(RefundOperation.objects.get(pk=operation_id), now=now)
+
+
+def propose_cancellation(
+    *, action: CaseAction, operation_id: str, found: ProviderStatement, now: datetime
+) -> str:
+    """Put the giving up of an operation before a second person; raises ``CaseWorkRefusedError``."""
+    return cancellation.propose_cancellation(action, operation_id=operation_id, found=found, now=now)
+
+
+def decide_cancellation(
+    *,
+    approval_id: str,
+    decision: str,
+    staff_user_id: int,
+    fingerprint: str,
+    reason_code: str,
+    note: str,
+    now: datetime,
+) -> tuple[Nudge, ...]:
+    """Confirm or decline what a colleague proposed; raises ``DecisionRefusedError`` and ``CaseWorkRefusedError``."""
+    cancellation.decide_cancellation(
+        approval_id=approval_id,
+        decision=decision,
+        staff_user_id=staff_user_id,
+        fingerprint=fingerprint,
+        reason_code=reason_code,
+        note=note,
+        now=now,
+    )
+    return (DELIVER,)
+
+
+def give_reference(
+    *, action: CaseAction, operation_id: str, reference: str, now: datetime
+) -> tuple[Nudge, ...]:
+    """Have a refund looked up under the reference that a person gives; raises ``CaseWorkRefusedError``."""
+    given_reference.give_reference(action, operation_id=operation_id, reference=reference, now=now)
+    return (reconcile_named(operation_id, reference),)
+
+
 def look_up_again(*, operation_id: str, staff_user_id: int, now: datetime) -> tuple[Nudge, ...]:
     """Have the provider asked about an operation in doubt now; raises ``CaseWorkRefusedError``."""
     resolve.wish_to_look_up(operation_id=operation_id, staff_user_id=staff_user_id, now=now)
@@ -264,30 +305,9 @@ def apply_webhook(
     An event of the other mode, or about nothing of ours, is closed without effect. One whose look-up fails is tried
     again; one that comes before our own commit finds its operation by the id in its metadata.
     """
-    webhook = GatewayWebhook.objects.get(pk=webhook_id)
-    if webhook.outcome != WebhookOutcome.RECEIVED:
-        return ()
-    ignored = why_ignored(webhook, livemode=livemode)
-    if ignored is not None:
-        close_event(webhook, WebhookOutcome.IGNORED, ignored)
-        return ()
-    operation = operation_of(webhook)
-    if operation is None:
-        adopt_foreign_refund(webhook=webhook, gateway=gateway, now=now)
-        return ()
-    verdict = reconcile_outcome(
-        operation_id=operation.pk,
-        gateway=gateway,
-        contract=contract,
-        now=now,
-        cause=CheckCause.WEBHOOK,
-        seen_reference=webhook.object_id,
+    provider_events.apply_event(
+        webhook_id=webhook_id, gateway=gateway, contract=contract, livemode=livemode, now=now
     )
-    if verdict in CONCLUSIVE_FOR_EVENTS or contradicted(operation.pk, verdict):
-        close_event(webhook, WebhookOutcome.APPLIED, str(verdict))
-    else:
-        unread = verdict in {None, CheckVerdict.STILL_AMBIGUOUS}
-        postpone_event(webhook, str(verdict or "OVERTAKEN"), counts=not unread, now=now)
     return (DELIVER,)
 
 

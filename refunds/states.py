@@ -55,6 +55,7 @@ class CheckCause(StrEnum):
     SCHEDULED = "SCHEDULED"  # the contract's interval has passed: the only cause that uses its checks up
     WEBHOOK = "WEBHOOK"  # the provider sent an event about this refund
     PERSON = "PERSON"  # somebody asked for it
+    LATE = "LATE"  # people have it, and evidence may still come
 
 
 class WebhookOutcome(StrEnum):
@@ -64,6 +65,14 @@ class WebhookOutcome(StrEnum):
     APPLIED = "APPLIED"
     IGNORED = "IGNORED"  # not about a refund, or not about ours
     GIVEN_UP = "GIVEN_UP"  # the look-up kept failing; the scheduled checks go on without it
+
+
+class WorkerFault(StrEnum):
+    """What a worker could not do with a message; the scanners find the work that it was about."""
+
+    TASK_UNKNOWN = "TASK_UNKNOWN"  # of a release that this worker is not
+    MESSAGE_UNREADABLE = "MESSAGE_UNREADABLE"
+    TASK_FAILED = "TASK_FAILED"  # also one with arguments that it does not take
 
 
 class CheckVerdict(StrEnum):
@@ -76,6 +85,27 @@ class CheckVerdict(StrEnum):
     CONFIRMED_FAILED = "CONFIRMED_FAILED"
     CONFIRMED_REJECTED = "CONFIRMED_REJECTED"
     STILL_AMBIGUOUS = "STILL_AMBIGUOUS"
+
+
+class DifferenceKind(StrEnum):
+    """How three books about one refund can differ: ours, the provider's list, and the settlement reports."""
+
+    MISSING_IN_SETTLEMENT = "MISSING_IN_SETTLEMENT"  # the reports reach further, and do not have it
+    MISSING_AT_PROVIDER = "MISSING_AT_PROVIDER"  # the provider's complete list does not have it
+    MISSING_OURS = "MISSING_OURS"  # the provider or a report has it, and we do not
+    AMOUNT_DIFFERS = "AMOUNT_DIFFERS"
+    CURRENCY_DIFFERS = "CURRENCY_DIFFERS"
+    STATUS_DIFFERS = "STATUS_DIFFERS"
+    UNKNOWN_OPERATION_ID = (
+        "UNKNOWN_OPERATION_ID"  # a refund names an operation that this payment does not have
+    )
+    DUPLICATE_FOR_OPERATION = "DUPLICATE_FOR_OPERATION"  # more than one refund stands for one operation
+    FAILED_BUT_SETTLED = "FAILED_BUT_SETTLED"  # ours moved no money, and a report says that it did
+    COMPLETED_BUT_RETURNED = (
+        "COMPLETED_BUT_RETURNED"  # ours stands, and a report says that the money came back
+    )
+    DISPUTE_MISSING_OURS = "DISPUTE_MISSING_OURS"
+    REPORTS_DISAGREE = "REPORTS_DISAGREE"  # two reports tell one balance transaction differently
 
 
 _W = WorkflowState
@@ -160,8 +190,16 @@ TERMINAL_WORKFLOW_STATES: Final = frozenset({_W.COMPLETED, _W.NO_REFUND_DUE, _W.
 HUMAN_WORKFLOW_STATES: Final = frozenset({_W.REQUIRES_HUMAN_APPROVAL, _W.MANUAL_REVIEW})
 ABANDONED_OPERATION_STATES: Final = frozenset({_O.REJECTED, _O.FAILED, _O.CANCELLED})
 RESOLVED_OPERATION_STATES: Final = ABANDONED_OPERATION_STATES | {_O.COMPLETED}
-SCANNED_OPERATION_STATES: Final = frozenset(
-    {_O.CREATED, _O.SUBMITTED, _O.PROVIDER_PENDING, _O.STATUS_UNKNOWN, _O.CONFIRMED_ABSENT}
+# What scanners take on, by what is due: a submission, or a look-up. Sorted, as they stand in indexes.
+EXECUTABLE_OPERATION_STATES: Final = (_O.CONFIRMED_ABSENT, _O.CREATED)
+DOUBTFUL_OPERATION_STATES: Final = (_O.PROVIDER_PENDING, _O.STATUS_UNKNOWN)
+ANSWERABLE_OPERATION_STATES: Final = (*DOUBTFUL_OPERATION_STATES, _O.SUBMITTED)
+SCANNED_OPERATION_STATES: Final = frozenset({*EXECUTABLE_OPERATION_STATES, *ANSWERABLE_OPERATION_STATES})
+ADVANCEABLE_WORKFLOW_STATES: Final = (
+    _W.ACTION_PROPOSED,
+    _W.APPROVED,
+    _W.EVIDENCE_VERIFIED,
+    _W.PROPOSAL_VALIDATED,
 )
 UNRESOLVED_OPERATION_STATES: Final = frozenset(_O) - RESOLVED_OPERATION_STATES
 

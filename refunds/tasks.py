@@ -10,23 +10,26 @@ from typing import Any
 
 import structlog
 from celery import current_app, shared_task
-from django.db import transaction
+from django.db import DatabaseError, InterfaceError, transaction
 from kombu.exceptions import OperationalError
 
 from ledger.clock import now_utc
-from ledger.models import Heartbeat
+from ledger.models import Heartbeat, Tally
 from ledger.relay import relay_audit_events
 from ledger.tracing import start_trace, traceparent
 from notifications.services import claim_due_notifications
 from refunds import pipeline, recovery
-from refunds.evidence import invariants
+from refunds.evidence import frozen, invariants
+from refunds.evidence.three_books import comparing
 from refunds.gateways.registry import get_contract, get_gateway, uses_live_mode
 from refunds.metrics.counters import NUDGES_LOST
 from refunds.nudges import Nudge
 from refunds.stages.s13_notify_customer import notify_customer
-from refunds.states import CheckCause
+from refunds.states import CheckCause, WorkerFault
 
 logger = structlog.get_logger("tasks")
+BOOKS_SECONDS = 200.0  # less than the broker waits before it hands a task to a second worker
+COUNT_FAULT = "refunds.count_fault"
 MAIL_BATCH, MAIL_SECONDS = 5, 20.0  # a mail server that never answers must not hold its worker for long
 
 
@@ -61,9 +64,14 @@ def submit_operation(*, operation_id: str, traceparent: str = "", **_later: Any)
 
 @shared_task(name="refunds.reconcile_operation", max_retries=0)
 def reconcile_operation(
-    *, operation_id: str, cause: str = CheckCause.SCHEDULED, traceparent: str = "", **_later: Any
+    *,
+    operation_id: str,
+    cause: str = CheckCause.SCHEDULED,
+    seen_reference: str = "",
+    traceparent: str = "",
+    **_later: Any,
 ) -> None:
-    """Look one operation up at the provider (stage 11)."""
+    """Look one operation up at the provider (stage 11), also under a reference that a person gave."""
     start_trace(traceparent)
     nudges = pipeline.reconcile_operation(
         operation_id=operation_id,
@@ -71,6 +79,7 @@ def reconcile_operation(
         contract=get_contract(),
         now=now_utc(),
         cause=CheckCause(cause),
+        seen_reference=seen_reference,
     )
     send_nudges(nudges)
 
@@ -119,20 +128,38 @@ def reconcile_unknown(**_later: Any) -> None:
     _scan("reconcile_unknown", recovery.find_unknown_outcomes(now=now_utc()))
 
 
+@shared_task(name="refunds.look_late")
+def look_late(**_later: Any) -> None:
+    """Find operations that people own and whose refund may have shown up since."""
+    _scan("look_late", recovery.find_late_evidence(now=now_utc()))
+
+
+@shared_task(name="refunds.escalate_reviews")
+def escalate_reviews(**_later: Any) -> None:
+    """Tell of cases that nobody looked at in time."""
+    Heartbeat.record("escalate_reviews", now=now_utc(), found=recovery.escalate_reviews(now=now_utc()))
+
+
+@shared_task(name="refunds.adopt_forgotten")
+def adopt_forgotten(**_later: Any) -> None:
+    """Make due what no scanner would find."""
+    Heartbeat.record("adopt_forgotten", now=now_utc(), found=recovery.adopt_forgotten(now=now_utc()))
+
+
 @shared_task(name="refunds.retry_notifications")
 def retry_notifications(**_later: Any) -> None:
     """Deliver the messages that are due (stage 13), and show that it runs."""
-    Heartbeat.record("retry_notifications", now=now_utc(), found=_deliver_due())
+    Heartbeat.record("retry_notifications", now=now_utc(), found=deliver_due())
 
 
 @shared_task(name="refunds.deliver_notifications")
 def deliver_notifications(*, traceparent: str = "", **_later: Any) -> None:
     """Deliver the messages that just became due."""
     start_trace(traceparent)
-    _deliver_due()
+    deliver_due()
 
 
-def _deliver_due() -> int:
+def deliver_due() -> int:
     """Deliver in small batches, for a while; a message that fails does not stop the next."""
     found, ends_at = 0, time.monotonic() + MAIL_SECONDS
     while time.monotonic() < ends_at:
@@ -156,7 +183,44 @@ def relay_audit_outbox(**_later: Any) -> None:
 def check_invariants(**_later: Any) -> None:
     """Ask the rows whether what must always hold still does; a violation is evidence and an alert."""
     broken = sum(not result.holds for result in invariants.check_invariants(now=now_utc()))
+    frozen.report_frozen(now=now_utc())
     Heartbeat.record("check_invariants", now=now_utc(), found=broken)
+
+
+@shared_task(name="refunds.compare_books", max_retries=0)
+def compare_books(**_later: Any) -> None:
+    """Compare three books for the merchants that are due; who is not reached now is reached by the next run."""
+    found, ends_at = 0, time.monotonic() + BOOKS_SECONDS
+    day = comparing.newest_comparable_day(now_utc(), get_contract())
+    for merchant in comparing.merchants_due(day):
+        if time.monotonic() >= ends_at:
+            break
+        order = comparing.ComparisonOrder(
+            merchant=merchant, books_of=day, gateway=get_gateway(), contract=get_contract()
+        )
+        comparison = comparing.compare_books(order, clock=now_utc)
+        found += sum(comparison.counts.values()) if comparison else 0
+    Heartbeat.record("compare_books", now=now_utc(), found=found)
+
+
+@shared_task(name=COUNT_FAULT)
+def count_fault(*, kind: str, **_later: Any) -> None:
+    """Count a message that a worker could do nothing with; its main process speaks to no database."""
+    Tally.add(WorkerFault(kind))
+
+
+def count_failed_task() -> None:
+    """Count a task that failed, in its own process. A database that is away costs the count."""
+    try:
+        Tally.add(WorkerFault.TASK_FAILED)
+    except (DatabaseError, InterfaceError):
+        logger.warning("worker_fault.not_counted", kind=str(WorkerFault.TASK_FAILED))
+
+
+def report_fault(kind: WorkerFault, *, task: str) -> None:
+    """Have a message counted that this worker could not do; the counting itself is never counted."""
+    if task != COUNT_FAULT:
+        send_nudges([Nudge(COUNT_FAULT.removeprefix("refunds."), {"kind": str(kind)})])
 
 
 @shared_task(name="refunds.heartbeat")

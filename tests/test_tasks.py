@@ -4,13 +4,13 @@ import inspect
 from datetime import timedelta
 
 import pytest
-from celery import current_app
-from django.db import transaction
+from celery import current_app, signals
+from django.db import OperationalError, transaction
 from django.utils import timezone
 from kombu import pools
 
 from config.celery import ASSISTANT, DEFAULT, MAIL, MONEY, app
-from ledger.models import AuditOutbox, AuditPublication, Heartbeat
+from ledger.models import AuditOutbox, AuditPublication, Heartbeat, Tally
 from ledger.tracing import current_trace_id, start_trace
 from notifications.channels.email import EmailChannel
 from notifications.channels.fake import FakeChannel
@@ -31,17 +31,22 @@ TRACE = f"00-{'a' * 32}-{'b' * 16}-01"
 NAMES = {
     "refunds.advance_workflow": ["workflow_id"],
     "refunds.submit_operation": ["operation_id"],
-    "refunds.reconcile_operation": ["operation_id", "cause"],
+    "refunds.reconcile_operation": ["operation_id", "cause", "seen_reference"],
     "refunds.resume_workflows": [],
     "refunds.recheck_evidence": [],
     "refunds.apply_webhook": ["webhook_id"],
     "refunds.apply_webhooks": [],
     "refunds.recover_submitted": [],
     "refunds.reconcile_unknown": [],
+    "refunds.look_late": [],
+    "refunds.escalate_reviews": [],
+    "refunds.adopt_forgotten": [],
     "refunds.retry_notifications": [],
     "refunds.deliver_notifications": [],
     "refunds.relay_audit_outbox": [],
     "refunds.check_invariants": [],
+    "refunds.compare_books": [],
+    "refunds.count_fault": ["kind"],
     "refunds.heartbeat": [],
 }
 
@@ -101,12 +106,13 @@ def test_every_task_takes_ids_and_the_trace_and_nothing_else():
 def test_money_the_model_and_mail_have_queues_of_their_own():
     queues = {name: app.amqp.router.route({}, name)["queue"].name for name in NAMES}
     assert queues["refunds.submit_operation"] == queues["refunds.reconcile_operation"] == MONEY == "money"
-    assert queues["refunds.apply_webhook"] == MONEY
+    assert queues["refunds.apply_webhook"] == queues["refunds.compare_books"] == MONEY
     assert queues["refunds.advance_workflow"] == ASSISTANT == "assistant"
     assert queues["refunds.retry_notifications"] == MAIL == "mail"
     mail = {"refunds.retry_notifications", "refunds.deliver_notifications"}
     assert {queues[name] for name in mail} == {MAIL}
-    assert {q for name, q in queues.items() if not NAMES[name] and name not in mail} == {DEFAULT}
+    others = {name for name, ids in NAMES.items() if not ids} - mail - {"refunds.compare_books"}
+    assert {queues[name] for name in others} == {DEFAULT}
 
 
 def test_money_is_never_retried_by_the_broker():
@@ -271,6 +277,7 @@ def test_twenty_equal_messages_are_one_submission(operation, sent, committed):
         ("recover_submitted", OperationState.SUBMITTED, "reconcile_operation"),
         ("reconcile_unknown", OperationState.STATUS_UNKNOWN, "reconcile_operation"),
         ("reconcile_unknown", OperationState.PROVIDER_PENDING, "reconcile_operation"),
+        ("look_late", OperationState.MANUAL_REVIEW, "reconcile_operation"),
     ],
 )
 def test_a_scan_sends_what_it_found_and_leaves_a_sign_of_life(now, sent, committed, name, state, task):
@@ -278,13 +285,20 @@ def test_a_scan_sends_what_it_found_and_leaves_a_sign_of_life(now, sent, committ
     RefundOperation.objects.update(next_attempt_at=now, next_check_at=now)
     with committed():
         getattr(tasks, name)()
-    assert sent == [(f"refunds.{task}", {"operation_id": found.pk})]
+    cause = {"cause": "LATE"} if name == "look_late" else {}
+    assert sent == [(f"refunds.{task}", {"operation_id": found.pk} | cause)]
     beat = Heartbeat.objects.get(pk=name)
     assert beat.summary == {"found": 1}
     assert beat.beat_at >= now
 
 
-@pytest.mark.parametrize("name", ["resume_workflows", "recover_submitted", "reconcile_unknown", "heartbeat"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("resume_workflows", "recover_submitted", "reconcile_unknown", "look_late"),
+        *("escalate_reviews", "adopt_forgotten", "heartbeat"),
+    ],
+)
 def test_without_work_a_sign_of_life_is_all_there_is(sent, committed, name):
     with committed():
         getattr(tasks, name)()
@@ -323,3 +337,46 @@ def test_the_outbox_is_published_to_the_sink_of_the_settings(now, settings, tmp_
     assert AuditPublication.objects.count() == waiting == 1
     assert len((tmp_path / "audit.jsonl").read_text().splitlines()) == waiting
     assert Heartbeat.objects.get().summary == {"found": waiting}
+
+
+def tallies():
+    return dict(Tally.objects.values_list("name", "total"))
+
+
+@pytest.mark.failure("F062")
+def test_a_message_of_another_release_is_counted_by_a_task_of_its_own(sent, committed):
+    with committed():
+        signals.task_unknown.send(
+            sender=None, name="refunds.task_of_the_next_release", id="1", message=None, exc=None
+        )
+        signals.task_rejected.send(sender=None, message=None, exc=None)
+    assert sent == [
+        ("refunds.count_fault", {"kind": "TASK_UNKNOWN"}),
+        ("refunds.count_fault", {"kind": "MESSAGE_UNREADABLE"}),
+    ]
+    for _, kwargs in sent:
+        tasks.count_fault(**kwargs)
+    assert tallies() == {"TASK_UNKNOWN": 1, "MESSAGE_UNREADABLE": 1}
+
+
+def test_an_older_worker_that_cannot_count_starts_no_chain_of_messages(sent, committed):
+    with committed():
+        signals.task_unknown.send(sender=None, name="refunds.count_fault", id="1", message=None, exc=None)
+    assert sent == []
+
+
+@pytest.mark.failure("F062")
+@pytest.mark.parametrize("kwargs", [{}, {"operation": "rfop_1"}, {"operation_id": "rfop_none"}])
+def test_a_task_that_fails_is_counted_where_it_failed(kwargs, monkeypatch):
+    monkeypatch.setattr(tasks, "get_gateway", lambda: None)
+    result = tasks.submit_operation.apply(kwargs=kwargs)
+    assert result.failed()
+    assert tallies() == {"TASK_FAILED": 1}
+
+
+def test_a_database_that_is_away_costs_the_count_and_no_second_error(monkeypatch):
+    def away(_name):
+        raise OperationalError("gone")
+
+    monkeypatch.setattr(tasks.Tally, "add", away)
+    assert tasks.submit_operation.apply(kwargs={}).failed()

@@ -25,9 +25,9 @@ RULES: Final[dict[str, Any]] = {
 }
 
 READABLE: Final = {
-    "ledger": ("merchant", "customer", "order", "payment", "ledgerentry"),
+    "ledger": ("merchant", "customer", "order", "payment", "ledgerentry", "settlement", "settlementfile"),
     "policies": ("policyversion",),
-    "approvals": ("approvalrequest", "reviewcase"),
+    "approvals": ("approvalrequest", "evidenceattachment", "reviewcase"),
     "notifications": ("notification", "notificationattempt"),
     "refunds": (
         "refundworkflow",
@@ -37,6 +37,8 @@ READABLE: Final = {
         "gatewayattempt",
         "gatewayresponse",
         "reconciliationcheck",
+        "bookcomparison",
+        "bookdifference",
         "proposal",
         "ruleresult",
         "customermessage",

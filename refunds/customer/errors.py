@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
 logger = structlog.get_logger("pages")
+_DESK = "/admin/"  # staff find back to their queue; customers to the support page
 
 
 def server_error(_request: HttpRequest) -> HttpResponse:
@@ -19,10 +20,11 @@ def server_error(_request: HttpRequest) -> HttpResponse:
     return HttpResponse(render_to_string("500.html"), status=500)
 
 
-def csrf_failure(_request: HttpRequest, reason: str = "") -> HttpResponse:
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Answer a form without a valid token: nothing was stored, and opening the page again helps."""
     logger.info("csrf.refused", reason=reason.partition(" - ")[0])  # what follows quotes a header
-    return HttpResponse(render_to_string("403_csrf.html"), status=403)
+    at_the_desk = request.path.startswith(_DESK)
+    return HttpResponse(render_to_string("403_csrf.html", {"at_the_desk": at_the_desk}), status=403)
 
 
 def too_many_requests(_request: HttpRequest) -> HttpResponse:

@@ -9,6 +9,7 @@ from django.db import DatabaseError, InterfaceError, connection, transaction
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from refunds.gateways.registry import get_contract
 from refunds.metrics.readings import OTHER, READINGS, Reading
 
 _MOST_MILLISECONDS: Final = 2000
@@ -48,6 +49,7 @@ def _read(now: datetime) -> list[GaugeMetricFamily]:
             families += _families(reading, cursor.fetchall())
         cursor.execute(_HEARTBEATS, [now, _MOST_JOBS])
         families.append(_heartbeats(cursor.fetchall()))
+    families.append(_contract_review(now))
     return families
 
 
@@ -69,6 +71,13 @@ def _heartbeats(rows: Iterable[Row]) -> GaugeMetricFamily:
     return _gauge(
         "heartbeat_age_seconds", "How long ago a recurring job ran to its end.", ages, labels=["name"]
     )
+
+
+def _contract_review(now: datetime) -> GaugeMetricFamily:
+    """Below zero nothing is proven absent and nothing is sent again: somebody reads the provider's pages first."""
+    left = (get_contract().review_ends - now).total_seconds()
+    meaning = "How long the review of the payment provider's record still counts."
+    return _gauge("provider_contract_review_seconds", meaning, [((), left)])
 
 
 def _gauge(

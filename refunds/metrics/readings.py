@@ -16,11 +16,14 @@ from refunds.gateways.port import AnswerClass
 from refunds.proposers.check_results import CheckRule
 from refunds.proposers.schema import ProposalClass
 from refunds.states import (
+    ABANDONED_OPERATION_STATES,
     TERMINAL_WORKFLOW_STATES,
     UNRESOLVED_OPERATION_STATES,
     CheckVerdict,
+    DifferenceKind,
     OperationState,
     WebhookOutcome,
+    WorkerFault,
     WorkflowState,
 )
 
@@ -46,6 +49,8 @@ class Reading:
 
 
 _NOW: Final = timedelta(0)
+_FAULTS: Final = ", ".join(f"'{fault}'" for fault in WorkerFault)
+_ENDED: Final = ", ".join(f"'{state}'" for state in sorted(ABANDONED_OPERATION_STATES))
 
 
 def _recent(
@@ -191,6 +196,64 @@ READINGS: Final = (
         "SELECT coalesce(max((summary ->> 'found')::bigint), 0) FROM heartbeats WHERE name = 'check_invariants'",
         (),
         (("invariants_violated", "What must always hold and did not when it was last asked."),),
+    ),
+    Reading(
+        "SELECT count(*), extract(epoch FROM %s - min(frozen_at)) FROM ledger_payments WHERE frozen_at IS NOT NULL",
+        (_NOW,),
+        (
+            (
+                "payments_frozen",
+                "Payments of which more is gone than was captured; nothing of them is refunded.",
+            ),
+            ("payments_frozen_oldest_seconds", "How long the first of them has been frozen."),
+        ),
+    ),
+    Reading(
+        f"""
+        SELECT told.key, sum(told.value::bigint) FROM (
+            SELECT DISTINCT ON (merchant_id) counts
+            FROM (SELECT * FROM book_comparisons ORDER BY id DESC LIMIT {NEWEST}) newest
+            ORDER BY merchant_id, id DESC
+        ) last, jsonb_each_text(last.counts) told GROUP BY told.key
+        """,  # noqa: S608 - a number of ours
+        (),
+        (("book_differences", "Differences between three books when each merchant's were last compared."),),
+        "kind",
+        DifferenceKind,
+    ),
+    Reading(
+        f"""
+        SELECT extract(epoch FROM %s - min(reach)) FROM (
+            SELECT max(last_booked_at) AS reach
+            FROM (SELECT * FROM ledger_settlement_files ORDER BY id DESC LIMIT {NEWEST}) newest GROUP BY merchant_id
+        ) merchants
+        """,  # noqa: S608 - a number of ours
+        (_NOW,),
+        (
+            (
+                "settlement_age_seconds",
+                "How old the end of the settlement reports is that reach the least far.",
+            ),
+        ),
+    ),
+    Reading(
+        f"SELECT name, total FROM tallies WHERE name IN ({_FAULTS})",  # noqa: S608 - our own names
+        (),
+        (("worker_faults", "Messages that workers could do nothing with, since the desk began."),),
+        "fault",
+        WorkerFault,
+    ),
+    _recent(
+        name="operations_contradicted_recent",
+        meaning="Operations that had ended without a refund and whose refund showed up in the last day, by that end.",
+        rows=f"""
+            SELECT CASE WHEN to_state = '{OperationState.MANUAL_REVIEW}'
+                AND from_state IN ({_ENDED}) THEN from_state ELSE 'NONE' END, at
+            FROM refund_operation_events ORDER BY id DESC
+        """,  # noqa: S608 - our own states
+        label="ended",
+        values=(*sorted(ABANDONED_OPERATION_STATES), "NONE"),
+        window=DAY,
     ),
     _recent(
         name="proposals_recent",

@@ -33,8 +33,8 @@ _ACTOR = Actor.system(f"stage:{STAGE}")
 def create_operation(*, evidence: Evidence, policy: ApplicablePolicy) -> RefundOperation | None:
     """Turn the approved command into an operation.
 
-    None when the approval had to be voided instead, or when the facts are too old to tell or nothing may be sent:
-    APPROVED then waits.
+    None when the approval had to be voided instead, or when the facts are too old to tell or nothing may be sent
+    (by the kill switch, or because a charge is frozen): APPROVED then waits.
     The caller holds the locks of both payments, so that two workflows cannot both pass the checks here.
     """
     workflow = evidence.workflow
@@ -53,7 +53,7 @@ def create_operation(*, evidence: Evidence, policy: ApplicablePolicy) -> RefundO
         books=evidence.books,
         now=evidence.now,
     )
-    if problem == STALE or (problem is None and not is_on(GATEWAY_WRITES)):
+    if problem == STALE or (problem is None and (evidence.is_frozen or not is_on(GATEWAY_WRITES))):
         _wait(evidence)
         return None
     if problem is not None or approval is None:

@@ -24,13 +24,15 @@ from ledger.sources.port import SourceUnavailable
 from ledger.switches import GATEWAY_WRITES, is_on
 from ledger.tracing import current_trace_id
 from ledger.transitions import Why
-from refunds.evidence.attempts import absence_rule, attempts_of
+from refunds.evidence.attempts import attempts_of
+from refunds.evidence.known_references import known_of_others
 from refunds.evidence.policy import ApplicablePolicy, policy_of
+from refunds.evidence.same_request import what_differs, why_not_again
 from refunds.evidence.source import ledger_source
 from refunds.evidence.standing import STALE, ApprovedTarget, what_changed
 from refunds.gateways.contract import ProviderContract
 from refunds.gateways.port import AnswerClass, Gateway, GatewayAnswer, RefundCommand
-from refunds.gateways.registry import get_contract, response_window
+from refunds.gateways.registry import get_contract, response_window, uses_live_mode
 from refunds.models import GatewayAttempt, GatewayResponse, RefundOperation
 from refunds.stages.s12_commit_evidence import Evidence, evidence_transaction
 from refunds.states import ABANDONED_OPERATION_STATES, OPERATION_TABLE, OperationState, WorkflowState
@@ -45,8 +47,8 @@ from refunds.verdicts import (
 STAGE = "SUBMIT_REFUND"
 WAIT = timedelta(seconds=30)
 _ACTOR = Actor.system(f"stage:{STAGE}")
-WRITES_OFF, ANOTHER_SUBMITTED = "GATEWAY_WRITES_OFF", "ANOTHER_SUBMITTED"
-_WAITED_FOR = frozenset({WRITES_OFF, ANOTHER_SUBMITTED, STALE})
+WRITES_OFF, ANOTHER_SUBMITTED, FROZEN = "GATEWAY_WRITES_OFF", "ANOTHER_SUBMITTED", "PAYMENT_FROZEN"
+_WAITED_FOR = frozenset({WRITES_OFF, ANOTHER_SUBMITTED, FROZEN, STALE})
 _EXECUTABLE = frozenset({OperationState.CREATED, OperationState.CONFIRMED_ABSENT})
 
 
@@ -129,14 +131,17 @@ def begin_attempt(
         if operation.next_attempt_at is not None and operation.next_attempt_at > evidence.now:
             return NotBegun("NOT_DUE")
         attempts = attempts_of(operation.pk)
-        absent = operation.state == OperationState.CONFIRMED_ABSENT
-        if absent and (over := _resending_is_over(evidence, attempts, contract)):
+        over = _resending_is_over(evidence, operation, attempts, contract)
+        if over is not None:
             _hand_over(evidence, operation, over)
             return NotBegun(over)
         changed = (
             _waits_for(evidence, operation)
             or _sibling_stands(evidence, operation)
             or _changed(evidence, operation, policy_of(operation.policy_id))
+            or (
+                FROZEN if evidence.is_frozen else None
+            )  # the facts bear it again, and people have not looked yet
         )
         if changed in _WAITED_FOR:
             _wait(evidence, operation)
@@ -176,9 +181,14 @@ def record_answer(*, found: RefundOperation, attempt_id: str, answer: GatewayAns
 
 
 def _is_another_refund(operation: RefundOperation, answer: GatewayAnswer) -> bool:
-    """Tell whether the answer names a refund beside the one that is known as this operation's: both may have paid."""
-    known = operation.processor_reference
-    return known is not None and answer.refund is not None and answer.refund.processor_reference != known
+    """Tell whether the answer names a refund that cannot be this operation's own, once known.
+
+    It is known by another one, and both may have paid; or another operation is known by this one.
+    """
+    if answer.refund is None:
+        return False
+    known, named = operation.processor_reference, answer.refund.processor_reference
+    return named != known and (known is not None or bool(known_of_others(operation, [named])))
 
 
 def _begin(
@@ -186,10 +196,10 @@ def _begin(
 ) -> Begun | NotBegun:
     command = _command(operation)
     digest = gateway.request_body_sha256(command)
-    if number > 1 and operation.attempts.exclude(request_body_sha256=digest).exists():
-        # One key must never carry two bodies: the provider would refuse it, or worse, take it for a new refund.
-        _hand_over(evidence, operation, "REQUEST_BODY_CHANGED", body_sha256=digest)
-        return NotBegun("REQUEST_BODY_CHANGED")
+    changed = what_differs(operation, gateway, digest) if number > 1 else None
+    if changed is not None:
+        _hand_over(evidence, operation, changed, body_sha256=digest)
+        return NotBegun(changed)
     attempt = _new_attempt(evidence, operation, gateway, digest, number)
     why = Why(_ACTOR, STAGE, "ATTEMPT_BEGUN", operation.policy_version, {"gateway_attempt_id": attempt.pk})
     evidence.move_operation(
@@ -220,6 +230,7 @@ def _new_attempt(
         provider=gateway.provider,
         api_version=gateway.api_version,
         account=operation.account,
+        livemode=uses_live_mode(),
         idempotency_key=operation.idempotency_key,
         request_fingerprint=operation.request_fingerprint,
         request_body_sha256=digest,
@@ -267,12 +278,23 @@ def _sibling_stands(evidence: Evidence, operation: RefundOperation) -> str | Non
 
 
 def _resending_is_over(
-    evidence: Evidence, attempts: tuple[AttemptFacts, ...], contract: ProviderContract
+    evidence: Evidence,
+    operation: RefundOperation,
+    attempts: tuple[AttemptFacts, ...],
+    contract: ProviderContract,
 ) -> str | None:
-    """Return why a command that is proven absent may no longer be sent under its key, or None."""
+    """Return why this command may not be sent again, or None; the first time there is nothing to ask."""
+    if attempts and attempts[-1].retry_forbidden:
+        return "PROVIDER_FORBIDS_RETRY"
+    if attempts and (news := why_not_again(operation, attempts, contract)):
+        return news
+    if operation.state != OperationState.CONFIRMED_ABSENT:
+        return None
     if sum(attempt.may_have_executed for attempt in attempts) >= MAX_EXECUTIONS:
         return "ATTEMPTS_EXHAUSTED"
-    ends = safe_until(attempts, absence_rule(contract))
+    if not contract.is_current(evidence.now):
+        return "CONTRACT_REVIEW_ENDED"
+    ends = safe_until(attempts, contract)
     return None if ends is not None and evidence.now < ends else "SAFE_WINDOW_ENDED"
 
 
@@ -311,6 +333,7 @@ def _keep_response(attempt_id: str, answer: GatewayAnswer, now: datetime) -> Non
         provider_status=(refund.provider_status if refund else "")[:40],
         provider_request_id=(answer.request_id or "")[:255],
         replayed=answer.replayed,
+        retry_forbidden=answer.retry_forbidden,
         body_sha256=answer.body_sha256 or "",
         detail=answer.detail[:200],
         received_at=now,
@@ -336,6 +359,7 @@ def _why_answer(attempt_id: str, answer: GatewayAnswer, policy: ApplicablePolicy
             "http_status": answer.http_status,
             "error_code": answer.error_code,
             "processor_reference": answer.refund.processor_reference if answer.refund else None,
+            "provider_words": answer.refund.words if answer.refund else None,
             "replayed": answer.replayed,
         },
     )

@@ -7,6 +7,7 @@ Failure destination: nothing is found in time -> MANUAL_REVIEW with a case; the 
 is ever sent from here.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -14,13 +15,16 @@ from django.db.models import Max
 
 from ledger.actors import Actor
 from ledger.transitions import Why
-from refunds.evidence.attempts import absence_rule, attempts_of
+from refunds.evidence.attempts import attempts_of
 from refunds.evidence.booking import adopt_refunds
+from refunds.evidence.known_references import known_of_others
+from refunds.evidence.late_checks import next_late_check
 from refunds.evidence.policy import policy_of
+from refunds.evidence.provider_facts import events_about, settlements_about
 from refunds.evidence.remaining import conservation_of
 from refunds.gateways.contract import ProviderContract
-from refunds.gateways.port import Gateway, LookupAnswer, ProviderStatus
-from refunds.gateways.registry import response_window
+from refunds.gateways.port import EventFact, Gateway, LookupAnswer, ProviderStatus, SettlementFact
+from refunds.gateways.registry import response_window, uses_live_mode
 from refunds.models import ReconciliationCheck, RefundOperation
 from refunds.stages.s12_commit_evidence import Evidence, evidence_transaction
 from refunds.states import CheckCause, CheckVerdict, OperationState
@@ -29,8 +33,13 @@ from refunds.verdicts import MAX_EXECUTIONS, AttemptFacts, Judgement, OperationF
 STAGE = "RECONCILE_OUTCOME"
 REFUNDED_ELSEWHERE = "REFUNDED_ELSEWHERE"
 _ACTOR = Actor.system(f"stage:{STAGE}")
+_ASKED_FOR = frozenset({CheckCause.WEBHOOK, CheckCause.PERSON})
 _CHECKED = frozenset({OperationState.STATUS_UNKNOWN, OperationState.PROVIDER_PENDING})
+_WITH_PEOPLE = frozenset({OperationState.MANUAL_REVIEW})
 _NOT_THERE = frozenset({OperationState.CONFIRMED_ABSENT, OperationState.REJECTED})
+_SHOWN = frozenset(
+    {CheckVerdict.CONFIRMED_COMPLETED, CheckVerdict.CONFIRMED_PENDING, CheckVerdict.CONFIRMED_FAILED}
+)
 _CONCLUSIVE = (CheckVerdict.CONFIRMED_PENDING, CheckVerdict.CONFIRMED_ABSENT)
 
 
@@ -67,7 +76,8 @@ def reconcile_outcome(
     operation = RefundOperation.objects.get(pk=operation_id)
     if not _is_wanted(operation, cause, now):
         return None
-    lookups = _ask(operation, gateway, seen_reference)
+    told = _Told.of(operation, contract)
+    lookups = _ask(operation, gateway, seen_reference or told.reference)
     with evidence_transaction(
         workflow_id=operation.workflow_id,
         operation_id=operation_id,
@@ -82,19 +92,26 @@ def reconcile_outcome(
         ):
             return None  # another worker recorded a check meanwhile; what this one saw is no newer
         attempts = attempts_of(operation_id)
-        rule = absence_rule(contract)
-        judgement = judge(_facts(locked, attempts), lookups, rule=rule, now=now)
+        told = _Told.of(locked, contract)  # an event may have come while the provider was asked
+        judgement = judge(
+            _facts(locked, attempts, lookups),
+            lookups,
+            contract=contract,
+            now=now,
+            events=told.events,
+            settlements=told.settlements,
+        )
         adopt_refunds(evidence.payments, lookups, now=now)
-        _Check(evidence, locked, cause, lookups, judgement, attempts, contract).commit()
+        _Check(evidence, locked, cause, lookups, told, judgement, attempts, contract).commit()
     return judgement.verdict
 
 
 def _is_wanted(operation: RefundOperation, cause: CheckCause, now: datetime) -> bool:
     """Tell whether a look-up is wanted now; a nudge that arrives twice must not use up the contract's checks."""
-    if cause is not CheckCause.SCHEDULED:
+    if cause in _ASKED_FOR:
         return True
-    due = operation.next_check_at
-    return operation.state in _CHECKED and due is not None and due <= now
+    due, states = operation.next_check_at, _WITH_PEOPLE if cause is CheckCause.LATE else _CHECKED
+    return operation.state in states and due is not None and due <= now
 
 
 def _ask(operation: RefundOperation, gateway: Gateway, seen_reference: str) -> tuple[LookupAnswer, ...]:
@@ -106,14 +123,57 @@ def _ask(operation: RefundOperation, gateway: Gateway, seen_reference: str) -> t
     return (listed, gateway.retrieve_refund(processor_reference=reference, account=operation.account))
 
 
-def _facts(operation: RefundOperation, attempts: tuple[AttemptFacts, ...]) -> OperationFacts:
+def _facts(
+    operation: RefundOperation, attempts: tuple[AttemptFacts, ...], lookups: Sequence[LookupAnswer]
+) -> OperationFacts:
+    seen = {refund.processor_reference for lookup in lookups for refund in lookup.refunds}
     return OperationFacts(
         operation_id=operation.pk,
         amount_minor_units=operation.amount_minor_units,
         currency=operation.currency,
         processor_reference=operation.processor_reference,
         attempts=attempts,
+        account=operation.account,
+        livemode=uses_live_mode(),
+        payment_reference=operation.payment_reference,
+        references_of_others=known_of_others(operation, seen),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What the provider told without being asked: its events, and its settlement report."""
+
+    events: tuple[EventFact, ...]
+    settlements: tuple[SettlementFact, ...]
+
+    @classmethod
+    def of(cls, operation: RefundOperation, contract: ProviderContract) -> "_Told":
+        return cls(events_about(operation, contract), settlements_about(operation))
+
+    @property
+    def reference(self) -> str:
+        """The refund that was told of last: it is asked for by its own id as well."""
+        return next(reversed([*_references(self.settlements), *_references(self.events)]), "")
+
+    def as_sources(self) -> list[dict[str, object]]:
+        told = {"events": _references(self.events), "settlement": _references(self.settlements)}
+        return [
+            {
+                "surface": surface,
+                "complete": True,
+                "refunds": sorted(set(references)),
+                "http_status": None,
+                "error_code": None,
+                "attempts": 0,
+            }
+            for surface, references in told.items()
+            if references
+        ]
+
+
+def _references(facts: Sequence[EventFact | SettlementFact]) -> list[str]:
+    return [fact.processor_reference for fact in facts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +184,7 @@ class _Check:
     operation: RefundOperation
     cause: CheckCause
     lookups: tuple[LookupAnswer, ...]
+    told: _Told
     judgement: Judgement
     attempts: tuple[AttemptFacts, ...]
     contract: ProviderContract
@@ -143,6 +204,8 @@ class _Check:
             self.evidence.move_operation(target, self._why(number, target), **changes)
             return
         self.operation.checks_made = number
+        if self.operation.processor_reference is None and self.judgement.verdict in _SHOWN:
+            self.operation.processor_reference = self._reference or None
         if self.cause is CheckCause.SCHEDULED:
             wait = self._next_wait()
             if wait is None:
@@ -151,7 +214,14 @@ class _Check:
                 return
             self.operation.next_check_at = now + wait
             self.operation.claimed_until = None
-        self.operation.save(update_fields=["checks_made", "next_check_at", "claimed_until"])
+        elif self.cause is CheckCause.LATE:
+            self.operation.next_check_at = next_late_check(
+                since=self.operation.updated_at, now=now, contract=self.contract
+            )
+            self.operation.claimed_until = None
+        self.operation.save(
+            update_fields=["checks_made", "processor_reference", "next_check_at", "claimed_until"]
+        )
 
     @property
     def _reference(self) -> str:
@@ -159,8 +229,9 @@ class _Check:
 
     def _target(self) -> OperationState | None:
         target = state_after_check(OperationState(self.operation.state), self.judgement)
-        if self.cause is CheckCause.WEBHOOK and target in _NOT_THERE:
-            return None  # the provider itself just said that there is a refund
+        if self.cause in {CheckCause.WEBHOOK, CheckCause.LATE} and target in _NOT_THERE:
+            # The provider itself just said that there is a refund; or people have it, and they say what is not there.
+            return None
         executions = sum(attempt.may_have_executed for attempt in self.attempts)
         if target is OperationState.CONFIRMED_ABSENT and executions >= MAX_EXECUTIONS:
             return (
@@ -184,7 +255,7 @@ class _Check:
             number=number,
             cause=self.cause,
             verdict=self.judgement.verdict,
-            sources=[_source(lookup) for lookup in self.lookups],
+            sources=[*(_source(lookup) for lookup in self.lookups), *self.told.as_sources()],
             explanation=list(self.judgement.explanation),
             processor_reference=self._reference,
             at=self.evidence.now,

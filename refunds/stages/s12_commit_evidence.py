@@ -24,8 +24,10 @@ from ledger.transitions import TransitionRefusedError, Why, commit_transition, l
 from notifications.services import queue_notification
 from refunds.evidence.booking import book_refund, unbook_refund
 from refunds.evidence.books import Books, read_books
+from refunds.evidence.late_checks import next_late_check
 from refunds.evidence.review_due import review_due_at
 from refunds.facts import stated_facts
+from refunds.gateways.registry import get_contract
 from refunds.models import Proposal, RefundOperation, RefundWorkflow, RuleResult
 from refunds.states import (
     ABANDONED_OPERATION_STATES,
@@ -68,6 +70,11 @@ class Evidence:
     rule_results: tuple[RuleResult, ...] | None = None
     approval: ApprovalRequest | None = None
     _books: Books | None = field(default=None, repr=False)
+
+    @property
+    def is_frozen(self) -> bool:
+        """Say whether facts froze one of the locked payments, and no person has released it."""
+        return any(payment.frozen_at is not None for payment in self.payments)
 
     def books(self) -> Books:
         """Return the books of the order's payments, read once for all checks; the caller holds their locks."""
@@ -112,7 +119,7 @@ class Evidence:
         left = OperationState(operation.state)
         contradicted = left in ABANDONED_OPERATION_STATES
         if to not in SCANNED_OPERATION_STATES:
-            changes |= {"next_attempt_at": None, "next_check_at": None}
+            changes |= {"next_attempt_at": None, "next_check_at": self._late_check(to)}
         commit_transition(operation, to, why, now=self.now, **{"claimed_until": None, **changes})
         if to is OperationState.COMPLETED:
             book_refund(operation, why=why, now=self.now)
@@ -128,13 +135,26 @@ class Evidence:
         )
         if target is not workflow_state:
             self.move_workflow(target, why)
-        if left is OperationState.COMPLETED and to is OperationState.FAILED:
+        if to is OperationState.FAILED and self._was_confirmed(left):
             self._owe_message("refund.returned")
         if to is OperationState.CANCELLED:
             void(approval_id=operation.approval_id, why=why, now=self.now)
         elif contradicted:
             # What was approved for a later command, too.
             void_standing(subject_id=self.workflow.pk, used_too=True, why=why, now=self.now)
+        if left is OperationState.MANUAL_REVIEW:  # what people proposed about it was about how it stood
+            void_standing(subject_id=operation.pk, used_too=False, why=why, now=self.now)
+
+    def _was_confirmed(self, left: OperationState) -> bool:
+        """Tell whether the customer was told of a refund that failed: at once, or after it was pending again."""
+        events = self._operation().events
+        return left is OperationState.COMPLETED or events.filter(to_state=OperationState.COMPLETED).exists()
+
+    def _late_check(self, to: OperationState) -> datetime | None:
+        """Return when what people get now is looked up again, or None for what is resolved."""
+        if to is not OperationState.MANUAL_REVIEW:
+            return None
+        return next_late_check(since=self.now, now=self.now, contract=get_contract())
 
     def _sibling_stands(self, operation: RefundOperation) -> bool:
         if operation.state != OperationState.COMPLETED:

@@ -48,6 +48,7 @@ FACTS = st.builds(
     ticket=st.none() | st.just(8920),
     case_kind=st.sampled_from(["APPROVAL", "INVESTIGATION", "VERIFICATION", "FINANCE", ""]),
     entries=st.lists(ENTRIES, max_size=3).map(tuple),
+    other_refunds=st.lists(ENTRIES, max_size=2).map(tuple),
     other_order_numbers=st.sampled_from([(), ("2850",), ("2850", "2851", "2852")]),
     completed_at=st.none() | TIMES,
     last_checked_at=st.none() | TIMES,

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from ledger.findings import Finding, ReasonCode
 from notifications.catalogue import CATALOGUE, statement_for
 from notifications.entry import Stage
-from notifications.facts import Receipt, StatedEntry
+from notifications.facts import Receipt, StatedEntry, StatedFacts
 from refunds.states import OperationState, WorkflowState
 from tests.notifications.facts_strategies import AT, FACTS, confirmed, stated
 
@@ -163,6 +164,37 @@ def test_every_pair_of_states_has_a_statement_and_states_are_spelt_right():
     assert {pair: keys[pair] for pair in expected} == expected
 
 
+SECOND = StatedEntry(
+    kind="REFUND",
+    status="SUCCEEDED",
+    processor_reference="re_2",
+    amount_minor_units=1200,
+    currency="USD",
+    occurred_at=AT,
+)
+
+
+def test_two_refunds_of_one_request_are_both_told_each_with_its_amount_and_reference():
+    told = statement_for(confirmed(other_refunds=(SECOND,), other_operation_stands=True))
+    assert (told.key, told.heading) == (
+        "REFUNDS_CONFIRMED",
+        "More than one refund was made for order #2841.",
+    )
+    assert "$49.99 (reference re_1) and $12.00 (reference re_2)" in told.body
+    unnamed = statement_for(confirmed(other_refunds=(replace(SECOND, currency="??"),)))
+    assert unnamed.key == "REFUND_CONFIRMED"
+    assert StatedFacts.from_json(confirmed(other_refunds=(SECOND,)).to_json()).other_refunds == (SECOND,)
+
+
+@EXAMPLES
+@given(FACTS)
+def test_every_other_refund_that_is_told_of_is_named(facts):
+    statement = statement_for(facts)
+    if statement.key == "REFUNDS_CONFIRMED":
+        assert facts.workflow_state == facts.operation_state == "COMPLETED"
+        assert statement.body.count("(reference re_ledger)") == len(facts.other_refunds) > 0
+
+
 def test_every_entry_can_be_said():
     said = {
         statement_for(stated(workflow, operation, **more)).key
@@ -187,6 +219,7 @@ def test_every_entry_can_be_said():
         )
     }
     said |= {statement_for(confirmed(receipt=receipt)).key for receipt in Receipt}
+    said.add(statement_for(confirmed(other_refunds=(SECOND,))).key)
     for reason in ReasonCode:
         for numbers in ((), ("2850",)):
             facts = stated(

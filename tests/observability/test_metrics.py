@@ -9,15 +9,15 @@ from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from approvals.states import CaseKind
-from ledger.models import ErasableText, Heartbeat
+from ledger.models import ErasableText, Heartbeat, Tally
 from refunds.gateways.port import AnswerClass
 from refunds.metrics import collector
 from refunds.metrics.collector import DeskCollector
 from refunds.metrics.counters import NUDGES_LOST
 from refunds.metrics.readings import OTHER, READINGS
 from refunds.models import GatewayResponse, GatewayWebhook
-from refunds.states import OperationState, WorkflowState
-from tests.factories import NOW, add_attempt, operation_in_state, workflow_in_state
+from refunds.states import OperationState, WorkerFault, WorkflowState
+from tests.factories import NOW, add_attempt, move_operation, operation_in_state, workflow_in_state
 
 pytestmark = pytest.mark.django_db
 QUERIES = (
@@ -205,3 +205,31 @@ def test_answers_and_lost_nudges_are_counted_in_this_process(client):
     assert answered("3xx") == before + 1
     NUDGES_LOST.inc()
     assert scrape()["refund_desk_nudges_lost_total", ()] >= 1
+
+
+@pytest.mark.failure("F062")
+def test_messages_that_no_worker_can_do_are_counted_by_kind_for_every_process():
+    numbers = read()
+    assert {key[1]: value for key, value in numbers.items() if key[0] == "worker_faults"} == dict.fromkeys(
+        [*WorkerFault, OTHER], 0
+    )
+    for fault in (
+        WorkerFault.TASK_UNKNOWN,
+        WorkerFault.TASK_UNKNOWN,
+        WorkerFault.TASK_FAILED,
+        "SOMETHING_ELSE",
+    ):
+        Tally.add(fault)
+    numbers = read()
+    assert [numbers["worker_faults", fault] for fault in WorkerFault] == [2, 0, 1]
+    assert numbers["worker_faults", OTHER] == 0
+
+
+@pytest.mark.failure("F022")
+def test_a_refund_that_shows_up_after_its_operation_had_ended_is_a_number_that_pages():
+    for state in (OperationState.CANCELLED, OperationState.FAILED, OperationState.STATUS_UNKNOWN):
+        move_operation(operation_in_state(state), OperationState.MANUAL_REVIEW)
+    numbers = read()
+    told = {key[1]: value for key, value in numbers.items() if key[0] == "operations_contradicted_recent"}
+    assert (told["CANCELLED"], told["FAILED"], told["REJECTED"], told[OTHER]) == (1, 1, 0, 0)
+    assert told["NONE"] > 3

@@ -1,6 +1,5 @@
 """From CONFIRMED_ABSENT the same command goes out again, under the same key, while the key is safe to send."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from ledger.actors import Actor
 from ledger.switches import GATEWAY_WRITES, turn
 from refunds.evidence.remaining import conservation_of
-from refunds.gateways.contract import STRIPE_V1
+from refunds.gateways.contract import STRIPE_V1, with_overrides
 from refunds.gateways.fake import Ordered
 from refunds.gateways.port import AnswerClass, RefundCommand
 from refunds.models import GatewayAttempt, GatewayResponse, RefundOperation
@@ -22,7 +21,7 @@ from tests.stages.trail import both, last_move, path
 
 pytestmark = pytest.mark.django_db
 _A, _O, _V = AnswerClass, OperationState, CheckVerdict
-SHORT = replace(STRIPE_V1, in_flight_horizon_seconds=60.0)
+SHORT = with_overrides(STRIPE_V1, {"in_flight_horizon_seconds": 60})
 HORIZON = timedelta(seconds=60)
 OPERATOR = Actor.system("test")
 

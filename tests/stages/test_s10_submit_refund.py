@@ -67,6 +67,7 @@ def test_one_call_completes_the_refund(operation):
         "http_status": 200,
         "error_code": None,
         "processor_reference": refund.processor_reference,
+        "provider_words": "succeeded",
         "replayed": False,
     }
     entry = LedgerEntry.objects.get(kind="REFUND")

@@ -162,7 +162,7 @@ def test_a_missing_refund_after_a_500_is_never_called_absent_and_the_amount_stay
 
     stored, workflow = both(unknown)
     assert (path(stored)[-1], path(workflow)[-1]) == ("MANUAL_REVIEW", "MANUAL_REVIEW")
-    assert (stored.next_check_at, stored.checks_made) == (None, len(INTERVALS) + 1)
+    assert (stored.next_check_at, stored.checks_made) == (now + INTERVALS[-1], len(INTERVALS) + 1)
     case = ReviewCase.objects.get(subject_id=workflow.pk)
     assert (case.kind, case.reason, case.closed_at) == ("FINANCE", "NOT_FOUND_YET", None)
     assert conservation_of(unknown.payment_id).reserved == 4999

@@ -66,6 +66,44 @@ class GatewaySimulator(SimulatorProcess):
         """Close a dispute as won, lost or warning_closed, and tell it."""
         self.control("POST", f"disputes/{dispute}", {"status": status})
 
+    def escalate_dispute(self, dispute: str) -> None:
+        """Turn an inquiry into a dispute, and tell it."""
+        self.control("POST", f"disputes/{dispute}", {"status": "needs_response"})
+
+    def cancel_in_dashboard(self, refund: str, **more: Any) -> dict[str, Any]:
+        """Cancel a refund as the merchant's staff would, and tell it."""
+        return dict(self.control("POST", "dashboard/cancellations", {"refund": refund, **more}))
+
+    def expire_authorisation(self, charge: str, **more: Any) -> dict[str, Any]:
+        """Let an uncaptured charge run out, and return the refund that shows it."""
+        return dict(self.control("POST", f"charges/{charge}/expire", more))
+
+    def charges(self) -> list[dict[str, Any]]:
+        """Return every charge in the book."""
+        found = self.control("GET", "charges")["charges"]
+        assert isinstance(found, list)
+        return found
+
+    def set_balance(self, currency: str, available: int, **more: Any) -> None:
+        """Limit the merchant's balance; refunds that it covers now succeed, and are told."""
+        self.control("POST", "balance", {"currency": currency, "available": available, **more})
+
+    def advance(self, seconds: float) -> None:
+        """Move the provider's clock forward: keys age, refunds settle, webhooks fall due."""
+        self.control("POST", "clock", {"advance_seconds": seconds})
+
+    def provider_now(self) -> float:
+        """Return the provider's time, in seconds since 1970."""
+        return float(self.control("GET", "clock")["now"])
+
+    def set_undocumented(self, **settings: Any) -> None:
+        """Decide what the provider does not document; a reset undoes it."""
+        self.control("POST", "settings", settings)
+
+    def roll_secret(self, url: str, secret: str, **more: Any) -> None:
+        """Give an endpoint a new webhook secret; the old one goes on for ``seconds``."""
+        self.control("POST", "webhooks/roll", {"url": url, "secret": secret, **more})
+
     def forget_keys(self, key: str | None = None) -> int:
         """Prune idempotency keys as the provider does after 24 hours, all or one; return how many."""
         return int(self.control("POST", "keys/forget", {"idempotency_key": key})["forgotten"])
@@ -79,7 +117,7 @@ class GatewaySimulator(SimulatorProcess):
         self.control("DELETE", "webhooks/endpoints")
 
     def webhook_patience(self, **settings: Any) -> None:
-        """Change attempts, retry_seconds, timeout_seconds of deliveries."""
+        """Change attempts, retry_seconds, timeout_seconds, for_seconds of deliveries."""
         self.control("POST", "webhooks/settings", settings)
 
     def bend_webhooks(self, **knob: Any) -> None:

@@ -12,8 +12,13 @@ from config.demo.services import ports
 WEB_PORTS = range(8000, 8020)
 # Whatever the person's own shell holds for these never reaches the demo.
 REPLACED = ("STRIPE_", "OPENAI_", "ASSISTANT_", "DJANGO_", "GATEWAY_", "LEDGER_SOURCE_", "POLICY_SOURCE_")
-# Nobody watches a demo for a quarter of an hour: how long a call may still run, and the waits between look-ups.
-SHORT_WINDOWS = {"in_flight_horizon_seconds": 5, "reconciliation_intervals": [2, 3, 5, 10, 20]}
+# Nobody watches a demo for a quarter of an hour: how long a call may still run, and the waits between look-ups. What
+# the simulator promises does not age: its record is never too old.
+SHORT_WINDOWS = {
+    "in_flight_horizon_seconds": 5,
+    "reconciliation_intervals": [2, 3, 5, 10, 20],
+    "review_valid_seconds": 100 * 365 * 86400,
+}
 
 
 @dataclass(frozen=True)
@@ -121,8 +126,16 @@ class Desk:
 
     @cached_property
     def web_env(self) -> dict[str, str]:
-        """For the pages: they take the provider's events, and read the shop when staff rebuild a command."""
-        return {**self.env, **self._source, "STRIPE_WEBHOOK_SECRETS": self.state.webhook_secret()}
+        """For the pages: they take the provider's events, and read the shop when staff rebuild a command.
+
+        The address of the provider's simulator is for the demo's own page; the provider itself they cannot ask.
+        """
+        return {
+            **self.env,
+            **self._source,
+            "STRIPE_WEBHOOK_SECRETS": self.state.webhook_secret(),
+            "DEMO_GATEWAY_URL": self.gateway_url,
+        }
 
     @property
     def _source(self) -> dict[str, str]:

@@ -18,6 +18,16 @@ class ProviderBook:
         """Put charges into the provider's book; seeding the same charge again changes nothing."""
         self._client.post("/_sim/charges", json=charges).raise_for_status()
 
+    def seed_refunds(self, refunds: list[dict[str, Any]]) -> None:
+        """Put refunds of earlier days into the provider's book, untold; those that it has already stay."""
+        known = {refund["id"] for refund in self._all_refunds()}
+        new = [
+            {name: value for name, value in refund.items() if name != "currency"}
+            for refund in refunds
+            if refund["id"] not in known
+        ]
+        self._client.post("/_sim/refunds", json=new).raise_for_status()
+
     def refunds(self, charge: str) -> list[dict[str, Any]]:
         """Return every refund of a charge, oldest first."""
         answer = self._client.get("/_sim/refunds", params={"charge": charge}).raise_for_status()
@@ -26,7 +36,11 @@ class ProviderBook:
 
     def count_refunds(self) -> int:
         """Return how many refunds there are in the whole book."""
-        return len(self._client.get("/_sim/refunds").raise_for_status().json()["refunds"])
+        return len(self._all_refunds())
+
+    def _all_refunds(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._client.get("/_sim/refunds").raise_for_status().json()["refunds"]
+        return found
 
     def posts_for(self, charge: str) -> list[dict[str, Any]]:
         """Return every request for a refund of the charge that reached the provider, answered or not."""

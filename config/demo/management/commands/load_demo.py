@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from config.demo.demo_data import build_demo_ledger, gateway_charges
+from config.demo.demo_data import build_demo_ledger, gateway_charges, gateway_refunds
 from config.demo.people import set_up_people
 from config.demo.story.books import ProviderBook
 from config.demo.story.simulators import Shop
@@ -38,7 +38,9 @@ class Command(BaseCommand):
         report = load_document(ledger, now=now)
         if report.problems:
             raise CommandError("; ".join(str(problem) for problem in report.problems))
-        ProviderBook().seed(gateway_charges(ledger))
+        provider = ProviderBook()
+        provider.seed(gateway_charges(ledger))
+        provider.seed_refunds(gateway_refunds(ledger))
         self.stdout.write(
             f"loaded {len(ledger['merchants'])} merchants, {len(ledger['customers'])} customers, "
             f"{len(ledger['orders'])} orders"
