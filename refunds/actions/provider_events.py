@@ -79,9 +79,14 @@ def _look_up_for(
     contract: ProviderContract,
     now: datetime,
 ) -> None:
-    """Look up operations because an event says that there is a refund; close it once each of them shows one."""
+    """Look up operations because an event says that there is a refund; close it once each of them shows one.
+
+    All of them are looked up each time: one that shows nothing yet must not hide the others.
+    """
+    names_refund = subject_of(webhook.event_type) is Subject.REFUND
+    open_verdicts: list[CheckVerdict | None] = []
+    verdict: CheckVerdict | None = None
     for operation in operations:
-        names_refund = subject_of(webhook.event_type) is Subject.REFUND
         verdict = reconcile_outcome(
             operation_id=operation.pk,
             gateway=gateway,
@@ -91,7 +96,9 @@ def _look_up_for(
             seen_reference=webhook.object_id if names_refund else "",
         )
         if verdict not in CONCLUSIVE_FOR_EVENTS and not contradicted(operation.pk, verdict):
-            unread = verdict in {None, CheckVerdict.STILL_AMBIGUOUS}
-            postpone_event(webhook, str(verdict or "OVERTAKEN"), counts=not unread, now=now)
-            return
-    close_event(webhook, WebhookOutcome.APPLIED, str(verdict))
+            open_verdicts.append(verdict)
+    if not open_verdicts:
+        close_event(webhook, WebhookOutcome.APPLIED, str(verdict))
+        return
+    unread = any(verdict in {None, CheckVerdict.STILL_AMBIGUOUS} for verdict in open_verdicts)
+    postpone_event(webhook, str(open_verdicts[0] or "OVERTAKEN"), counts=not unread, now=now)

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from ledger.canonical import canonical_sha256
 from ledger.models import Settlement
-from refunds.casework.given_reference import GIVEN
 from refunds.evidence.attempts import attempts_of
+from refunds.evidence.given import GIVEN
 from refunds.evidence.looks import last_look
 from refunds.evidence.provider_facts import events_about
 from refunds.gateways.events import Subject, subject_of
@@ -29,7 +29,9 @@ class CancelFacts:
 
     state: OperationState
     reference_known: bool
-    told_of_refund: bool  # an event, whatever became of it, or a settlement row names the operation
+    told_of_refund: (
+        bool  # an answer, an event, whatever became of it, or a settlement row says that there is one
+    )
     event_waits: bool  # one that nobody has read yet may be about this refund
     attempted_at: datetime | None  # of the newest attempt that may have executed
     pointed_at: datetime | None  # when a person last gave a reference to be looked up
@@ -150,6 +152,15 @@ def _horizon() -> timedelta:
 
 def _attempted_at(operation_id: str) -> datetime | None:
     return max((row.started_at for row in attempts_of(operation_id) if row.may_have_executed), default=None)
+
+
+def an_answer_warns(operation_id: str) -> bool:
+    """Tell whether a call was answered so that its refund may be there, or come at any later time, unseen."""
+    late = get_contract().server_errors.late_effects.value
+    return any(
+        row.was_done_unread or (row.may_have_executed and row.http_status in late)
+        for row in attempts_of(operation_id)
+    )
 
 
 def _told_of(operation: RefundOperation) -> bool:

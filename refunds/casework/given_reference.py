@@ -8,9 +8,9 @@ from ledger.card_numbers import has_card_number
 from ledger.transitions import Why, append_record
 from refunds.casework.owned_case import CaseAction, operation_of, owned_case
 from refunds.casework.refusals import CaseWorkRefusedError
+from refunds.evidence.given import GIVEN, look_soon
 from refunds.states import OperationState
 
-GIVEN: Final = "REFERENCE_GIVEN"
 _REFERENCE: Final = re.compile(r"[A-Za-z0-9_\-]{1,255}")
 
 
@@ -35,3 +35,4 @@ def give_reference(action: CaseAction, *, operation_id: str, reference: str, now
         why = owned.why(GIVEN, action)
         said = why.evidence | {"processor_reference": reference}
         append_record(operation, Why(why.actor, why.stage, GIVEN, why.policy_version, said), now=now)
+        look_soon(operation, now=now)

@@ -15,6 +15,7 @@ from refunds.casework.owned_case import (
 )
 from refunds.casework.permission import may_work_for
 from refunds.casework.refusals import CaseWorkRefusedError
+from refunds.evidence.given import look_soon
 from refunds.models import RefundOperation, RefundWorkflow
 from refunds.stages.s12_commit_evidence import evidence_transaction
 from refunds.states import OperationState, Origin, WorkflowState
@@ -119,3 +120,4 @@ def wish_to_look_up(*, operation_id: str, staff_user_id: int, now: datetime) -> 
             raise CaseWorkRefusedError("NOTHING_TO_LOOK_UP")
         why = Why(Actor.staff(staff_user_id), STAGE, LOOK_UP, operation.policy_version)
         append_record(operation, why, now=now)
+        look_soon(operation, now=now)

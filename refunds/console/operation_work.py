@@ -15,7 +15,7 @@ from approvals.services import DecisionRefusedError
 from ledger.clock import now_utc
 from ledger.transitions import TransitionRefusedError
 from refunds import pipeline
-from refunds.casework.given_reference import GIVEN
+from refunds.casework.cancelling import an_answer_warns
 from refunds.casework.owned_case import CaseAction
 from refunds.casework.provider_evidence import ProviderStatement
 from refunds.casework.refusals import CaseWorkRefusedError
@@ -25,6 +25,7 @@ from refunds.console.operation_forms import CancelForm, ConfirmForm, DeclineForm
 from refunds.console.operation_wording import OF_A_PROPOSAL, source_text, statement_text
 from refunds.console.pages import UNPROCESSABLE, case_or_404, page
 from refunds.console.work import refused_page, workable
+from refunds.evidence.given import GIVEN
 from refunds.selectors.review_records import CaseEvidence, OperationFacts, ProposalAboutOperation, Reviewer
 from refunds.tasks import send_nudges
 
@@ -195,6 +196,7 @@ def _ask(
         title=f"{what} {operation.amount}?",
         case=found,
         operation=operation,
+        answer_warns=an_answer_warns(operation.operation_id),
         form=form,
     )
 
@@ -217,6 +219,7 @@ def _ask_to_decide(
         button=f"{verb} the refund of {operation.amount}",
         case=found,
         operation=operation,
+        answer_warns=confirming and an_answer_warns(operation.operation_id),
         proposal=proposal,
         states=statement_text(proposal.statement),
         sources=[(source_text(attached.kind), attached) for attached in proposal.attachments],

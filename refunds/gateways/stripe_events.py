@@ -126,7 +126,8 @@ def subject_of(event_type: str) -> Subject:
 def read_event(body: bytes) -> ProviderEvent | None:
     """Return the event that a verified body states, or None if it is not one."""
     value = read_json_object(body)
-    if value is None or value.get("object") not in _ENVELOPES:
+    kind = None if value is None else value.get("object")
+    if value is None or not isinstance(kind, str) or kind not in _ENVELOPES:
         return None
     event_id, event_type = value.get("id"), value.get("type")
     happened_at = _moment(value.get("created"))
@@ -155,9 +156,9 @@ def _moment(created: object) -> datetime | None:
         if type(created) is int:
             return datetime.fromtimestamp(created, tz=UTC)
         at = datetime.fromisoformat(created) if isinstance(created, str) else None
+        return at.astimezone(UTC) if at is not None and at.tzinfo is not None else None
     except (OverflowError, ValueError, OSError):
         return None
-    return at.astimezone(UTC) if at is not None and at.tzinfo is not None else None
 
 
 def _idempotency_key(value: Mapping[str, object]) -> str:

@@ -46,6 +46,10 @@ from refunds.verdicts import (
 
 STAGE = "SUBMIT_REFUND"
 WAIT = timedelta(seconds=30)
+LONGEST_WAIT = timedelta(
+    minutes=15
+)  # while the provider cannot be reached, for as long as the approval stands
+_TRIES_PER_STEP = 10
 _ACTOR = Actor.system(f"stage:{STAGE}")
 WRITES_OFF, ANOTHER_SUBMITTED, FROZEN = "GATEWAY_WRITES_OFF", "ANOTHER_SUBMITTED", "PAYMENT_FROZEN"
 _WAITED_FOR = frozenset({WRITES_OFF, ANOTHER_SUBMITTED, FROZEN, STALE})
@@ -170,6 +174,8 @@ def record_answer(*, found: RefundOperation, attempt_id: str, answer: GatewayAns
             if OPERATION_TABLE.allows(operation.state, OperationState.MANUAL_REVIEW):
                 evidence.move_operation(OperationState.MANUAL_REVIEW, replace(why, reason="TWO_REFERENCES"))
             return
+        if answer.refund is None and _is_superseded(operation, attempt_id):
+            return  # a newer call is under way or answered: what this one did not do moves nothing any more
         target = state_after_answer(
             OperationState(operation.state),
             answer.answer_class,
@@ -177,7 +183,7 @@ def record_answer(*, found: RefundOperation, attempt_id: str, answer: GatewayAns
             went_back_before=answer.went_back_before,
         )
         if target is not None:
-            evidence.move_operation(target, why, **_changes(target, answer, now))
+            evidence.move_operation(target, why, **_changes(target, answer, now, tries=len(earlier)))
 
 
 def _is_another_refund(operation: RefundOperation, answer: GatewayAnswer) -> bool:
@@ -189,6 +195,12 @@ def _is_another_refund(operation: RefundOperation, answer: GatewayAnswer) -> boo
         return False
     known, named = operation.processor_reference, answer.refund.processor_reference
     return named != known and (known is not None or bool(known_of_others(operation, [named])))
+
+
+def _is_superseded(operation: RefundOperation, attempt_id: str) -> bool:
+    """Tell whether another attempt was begun after this one."""
+    newest = operation.attempts.order_by("-number").values_list("pk", flat=True).first()
+    return newest != attempt_id
 
 
 def _begin(
@@ -365,12 +377,14 @@ def _why_answer(attempt_id: str, answer: GatewayAnswer, policy: ApplicablePolicy
     )
 
 
-def _changes(target: OperationState, answer: GatewayAnswer, now: datetime) -> dict[str, object]:
+def _changes(
+    target: OperationState, answer: GatewayAnswer, now: datetime, *, tries: int
+) -> dict[str, object]:
     changes: dict[str, object] = {"next_attempt_at": None, "next_check_at": None}
     if answer.refund is not None:
         changes["processor_reference"] = answer.refund.processor_reference
     if target is OperationState.CREATED:
-        changes["next_attempt_at"] = now + WAIT
+        changes["next_attempt_at"] = now + min(WAIT * (1 + tries // _TRIES_PER_STEP), LONGEST_WAIT)
     elif target in {OperationState.STATUS_UNKNOWN, OperationState.PROVIDER_PENDING}:
         changes["next_check_at"] = now
     return changes

@@ -17,6 +17,7 @@ from ledger.actors import Actor
 from ledger.transitions import Why
 from refunds.evidence.attempts import attempts_of
 from refunds.evidence.booking import adopt_refunds
+from refunds.evidence.given import newest_given
 from refunds.evidence.known_references import known_of_others
 from refunds.evidence.late_checks import next_late_check
 from refunds.evidence.policy import policy_of
@@ -77,7 +78,7 @@ def reconcile_outcome(
     if not _is_wanted(operation, cause, now):
         return None
     told = _Told.of(operation, contract)
-    lookups = _ask(operation, gateway, seen_reference or told.reference)
+    lookups = _ask(operation, gateway, seen_reference or newest_given(operation) or told.reference)
     with evidence_transaction(
         workflow_id=operation.workflow_id,
         operation_id=operation_id,

@@ -16,7 +16,8 @@ from refunds.evidence.remaining import conservation_of
 from refunds.facts import report_requests
 from refunds.gateways.contract import STRIPE_V1
 from refunds.models import RefundOperation, RefundWorkflow
-from refunds.nudges import DELIVER
+from refunds.nudges import DELIVER, reconcile_late
+from refunds.recovery import find_late_evidence
 from refunds.selectors.scoreboard import ask_invariants
 from refunds.stages.s10_submit_refund import submit_refund
 from refunds.stages.s11_reconcile_outcome import reconcile_outcome
@@ -160,6 +161,26 @@ def test_a_refund_that_a_person_names_completes_only_by_the_object_itself(lost, 
     stored = RefundOperation.objects.get(pk=lost.pk)
     assert (stored.state, stored.processor_reference) == ("COMPLETED", "re_77")
     assert workflow_of(lost).state == "COMPLETED"
+
+
+def test_what_a_person_gave_or_asked_for_is_looked_up_even_if_its_nudge_is_lost(lost, starter):
+    """Redis may be empty: the wish stands in the rows, and the next scan finds it."""
+    give(lost, starter, reference="re_76")
+    give(lost, starter)
+    (found,) = find_late_evidence(now=LATER)
+    assert found == reconcile_late(lost.pk)
+    found_by_id = by_id(booked(lost, processor_reference="re_77"))
+    gateway = ScriptedGateway(lookups=[listed(complete=False), found_by_id])
+    reconcile_outcome(
+        operation_id=lost.pk, gateway=gateway, contract=STRIPE_V1, now=LATER, cause=CheckCause.LATE
+    )
+    assert gateway.looked_up[-1] == "re_77"
+    assert RefundOperation.objects.get(pk=lost.pk).state == "COMPLETED"
+
+
+def test_a_look_up_that_a_person_asked_for_is_due_even_if_its_nudge_is_lost(lost, starter):
+    pipeline.look_up_again(operation_id=lost.pk, staff_user_id=starter.pk, now=LATER)
+    assert find_late_evidence(now=LATER) == (reconcile_late(lost.pk),)
 
 
 @pytest.mark.parametrize("whose", [None, "rfop_another"])

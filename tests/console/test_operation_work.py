@@ -6,10 +6,16 @@ import pytest
 
 from approvals.models import ApprovalRequest, EvidenceAttachment, ReviewCase
 from ledger.clock import now_utc
-from refunds.models import ReconciliationCheck, RefundOperation
+from refunds.models import GatewayResponse, ReconciliationCheck, RefundOperation
 from refunds.states import CheckVerdict, OperationState
 from tests.console.conftest import ticket_of
-from tests.factories import make_duplicate_order, make_merchant, make_staff, operation_in_state
+from tests.factories import (
+    add_attempt,
+    make_duplicate_order,
+    make_merchant,
+    make_staff,
+    operation_in_state,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -113,6 +119,26 @@ def test_two_people_give_an_operation_up_page_by_page(client, merchant, reviewer
     assert [nudge.task for nudge in sent] == ["deliver_notifications"]
     again = client.post(address, decision)
     assert (again.status_code, "was decided" in again.text) == (409, True)
+
+
+@pytest.mark.parametrize("http_status", [500, 200])
+def test_both_people_are_told_that_an_answer_does_not_rule_the_refund_out(
+    client, merchant, reviewer, operation, http_status
+):
+    """A kept fault may take effect later, and a success that could not be read was still one."""
+    said = "does not rule this refund out"
+    client.force_login(reviewer)
+    client.post(at(operation, "claim/"))
+    assert said not in client.get(at(operation, f"give-up/{operation.pk}/")).text
+    attempt = add_attempt(operation, now=now_utc() - timedelta(days=1))
+    GatewayResponse.objects.create(
+        attempt=attempt, answer_class="UNKNOWN", http_status=http_status, received_at=attempt.started_at
+    )
+    assert said in client.get(at(operation, f"give-up/{operation.pk}/")).text
+    approval = proposed(client, operation, reviewer)
+    client.force_login(make_staff(merchant=merchant))
+    assert said in client.get(at(operation, f"confirm/{approval.pk}/")).text
+    assert said not in client.get(at(operation, f"decline/{approval.pk}/")).text
 
 
 def test_a_declined_proposal_needs_its_reason_in_words_and_changes_nothing(

@@ -113,3 +113,45 @@ def proposed_cancellation(merchant, proposer):
         action=action, operation_id=operation.pk, found=found, now=now
     )
     return operation, ApprovalRequest.objects.get(pk=approval_id)
+
+
+@pytest.mark.failure("F071")
+def test_one_person_in_two_tabs_proposes_once_and_confirms_nothing(monkeypatch):
+    """Both tabs hold the same lease; whichever comes first ends it, and neither is the second person."""
+    monkeypatch.setattr("refunds.console.operation_work.send_nudges", lambda _nudges: None)
+    merchant = make_merchant()
+    make_policy(merchant=merchant)
+    yesterday = now_utc() - timedelta(days=1)
+    order = make_duplicate_order(customer__merchant=merchant, now=yesterday).order
+    operation = operation_in_state(OperationState.MANUAL_REVIEW, order=order, now=yesterday)
+    add_check(operation, now=now_utc())
+    person, ticket = make_staff(merchant=merchant), ticket_of(operation.workflow)
+    tabs = [Client(), Client()]
+    for tab in tabs:
+        tab.force_login(person)
+    tabs[0].post(f"/admin/review/{ticket}/claim/")
+    together = Barrier(2)
+
+    def press(tab):
+        said = {
+            "reason_code": "PROVIDER_HAS_NO_REFUND", "source": "REPORT", "provider_reference": "rep_1",
+            "seen_at": f"{now_utc():%Y-%m-%dT%H:%M}", "words": "No refund.", "note": "",
+        }  # fmt: skip
+        try:
+            together.wait(timeout=20)
+            first = tab.post(f"/admin/review/{ticket}/give-up/{operation.pk}/", said).status_code
+            proposal = ApprovalRequest.objects.get(subject_kind="EVIDENCE")
+            decision = {
+                "fingerprint": proposal.request_fingerprint,
+                "reason_code": "EVIDENCE_CHECKED",
+                "note": "",
+            }
+            return first, tab.post(f"/admin/review/{ticket}/confirm/{proposal.pk}/", decision).status_code
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        statuses = list(pool.map(press, tabs))
+    assert sorted(statuses) == [(302, 409), (409, 409)]
+    assert RefundOperation.objects.get(pk=operation.pk).state == "MANUAL_REVIEW"
+    assert ApprovalRequest.objects.get(subject_kind="EVIDENCE").state == "PENDING"

@@ -13,13 +13,33 @@ from refunds.gateways.fake import Ordered
 from refunds.gateways.port import RETRIEVE, AnswerClass, ProviderStatus
 from refunds.gateways.stripe_events import Subject, subject_of
 from refunds.gateways.stripe_objects import read_refund
-from refunds.models import GatewayResponse, ReconciliationCheck, RefundOperation, RefundWorkflow
-from refunds.stages.s10_submit_refund import WAIT, NotBegun, begin_attempt, record_answer
+from refunds.models import (
+    GatewayAttempt,
+    GatewayResponse,
+    ReconciliationCheck,
+    RefundOperation,
+    RefundWorkflow,
+)
+from refunds.stages.s10_submit_refund import (
+    LONGEST_WAIT,
+    WAIT,
+    NotBegun,
+    _command,
+    begin_attempt,
+    record_answer,
+)
 from refunds.stages.s11_reconcile_outcome import lose_overdue_answer, reconcile_outcome
 from refunds.states import CheckCause, CheckVerdict, OperationState
-from tests.casework.staff import states_of
-from tests.factories import NOW, make_duplicate_order, operation_in_state
-from tests.late_truth.test_what_is_learnt_later import hear
+from tests.casework.staff import charge_of, start, states_of
+from tests.factories import (
+    NOW,
+    make_duplicate_order,
+    make_merchant,
+    make_policy,
+    make_staff,
+    operation_in_state,
+)
+from tests.late_truth.test_what_is_learnt_later import executed, gateway_with, hear
 from tests.stages.gateways import ScriptedGateway, answered, booked, fake_gateway_for, listed, submit
 from tests.stages.test_s11_what_was_told import keep, settle
 from tests.webhooks.signed import event
@@ -285,6 +305,71 @@ def test_what_was_answered_as_done_is_never_absent_however_little_could_be_read(
     assert look(operation, unnamed, now=NOW + HORIZON) is _V.NOT_FOUND_YET
     assert any("it was done" in line for line in ReconciliationCheck.objects.latest("number").explanation)
     assert states_of(operation)[-1] == "STATUS_UNKNOWN"
+
+
+@pytest.mark.parametrize("late", [AnswerClass.NOT_EXECUTED, AnswerClass.REFUSED, AnswerClass.UNKNOWN])
+def test_a_late_answer_to_an_older_call_does_not_speak_for_the_one_that_is_under_way(late):
+    operation = operation_in_state(_O.CREATED)
+    gateway = fake_gateway_for(operation)
+    begin_and_lose(operation, gateway)
+    older = operation.attempts.get()
+    begun = begin_attempt(found=stored(operation), gateway=gateway, clock=lambda: NOW + HORIZON)
+    at = {"found": operation, "now": NOW + HORIZON}
+    record_answer(attempt_id=older.pk, answer=answered(late), **at)
+    assert states_of(operation)[-1] == "SUBMITTED"  # and so no other refund of this payment is sent meanwhile
+    assert older.response.answer_class == late
+    accepted = answered(AnswerClass.ACCEPTED, refund=booked(operation), http_status=200)
+    record_answer(attempt_id=begun.attempt_id, answer=accepted, **at)
+    assert states_of(operation)[-1] == "COMPLETED"
+
+
+# -- what must not wait for something else
+
+
+@pytest.fixture
+def merchant():
+    made = make_merchant()
+    make_policy(merchant=made)
+    return made
+
+
+def test_a_charge_with_two_refunds_of_ours_shows_one_although_the_other_is_not_to_be_seen_yet(merchant):
+    starter, second = make_staff(merchant=merchant), make_staff(merchant=merchant)
+    charge = charge_of(merchant)
+    gateway = gateway_with(charge, 10_000)
+    gateway.order(Ordered.NEVER_ARRIVE, Ordered.BOOK_THEN_LOSE)
+    made = []
+    for number in range(2):  # two equal parts of one charge are two operations
+        form = {"amount_minor_units": 3000, "client_token": f"form-{number}"}
+        made.append(executed(start(charge, starter, **form), second))
+        submit(made[-1], gateway)
+    unseen, seen = made
+    request = {"id": "req_1", "idempotency_key": unseen.idempotency_key}
+    row = hear(charge_refunded(seen) | {"request": request}, gateway)
+    assert (row.outcome, row.detail, row.tries) == ("RECEIVED", "NOT_FOUND_YET", 1)
+    assert (states_of(unseen)[-1], states_of(seen)[-1]) == ("STATUS_UNKNOWN", "COMPLETED")
+
+
+@pytest.mark.parametrize(("tries", "wait"), [(0, WAIT), (9, WAIT), (10, 2 * WAIT), (400, LONGEST_WAIT)])
+def test_a_provider_that_cannot_be_reached_for_long_is_asked_less_often(tries, wait):
+    operation = operation_in_state(_O.CREATED)
+    gateway = fake_gateway_for(operation)
+    gateway.order(Ordered.NOT_EXECUTED)
+    made = [
+        GatewayAttempt(
+            id=f"gwat_{number}", operation=operation, number=number, provider=gateway.provider,
+            api_version=gateway.api_version, idempotency_key=operation.idempotency_key, started_at=NOW,
+            request_fingerprint="0" * 64, request_body_sha256=gateway.request_body_sha256(_command(operation)),
+            system_version="test", livemode=False,
+        )
+        for number in range(1, tries + 1)
+    ]  # fmt: skip
+    GatewayAttempt.objects.bulk_create(made)
+    GatewayResponse.objects.bulk_create(
+        [GatewayResponse(attempt=attempt, answer_class="NOT_EXECUTED", received_at=NOW) for attempt in made]
+    )
+    assert submit(operation, gateway) is AnswerClass.NOT_EXECUTED
+    assert stored(operation).next_attempt_at == NOW + wait
 
 
 # -- words and numbers

@@ -12,6 +12,8 @@ NO_EVENTS = (
     b"", b"{", b"[]", b"null", b"NaN", b"\xff", b'{"object":"event"}', b"[" * 100_000, b'{"a":' * 40_000,
     _START + b"NaN}", _START + b"1e400}", _START + b"9" * 4000 + b"}", _START + b"9" * 40_000 + b"}",
     _START + b"true}", _START + b"-99999999999999}",
+    b'{"object":["event"],"id":"evt_5"}', b'{"object":{"a":1},"id":"evt_5"}',
+    _START + b'"0001-01-01T00:00:00+14:00"}', _START + b'"9999-12-31T23:59:59-14:00"}',
 )  # fmt: skip
 EVENTS = (
     _START + b'1,"data":{"object":{"id":"\\ud800"}}}', _START + b'1,"x":"\\ud800"}', _START + b'1,"x":"\\u0000"}',
