@@ -164,19 +164,6 @@ def _message_left_and_not_recorded(scene):
     time.sleep(_MORE_MESSAGES_SECONDS)
 
 
-def _end_claims(scene):
-    """Let the claims of the killed workers be over, which last for a quarter of an hour."""
-    scene.owner.let_go()
-    claimed = Notification.objects.filter(subject_id__in=scene.requests, claimed_until__isnull=False)
-    claimed.update(claimed_until=timezone.now())
-
-
-def _bring_messages_forward(scene):
-    """An attempt whose end nobody knows is followed by another one minutes later: not here."""
-    waiting = Notification.objects.filter(subject_id__in=scene.requests, claimed_until=None)
-    waiting.filter(next_attempt_at__gt=timezone.now()).update(next_attempt_at=timezone.now())
-
-
 def _any_moment(scene):
     """No hold at all: whatever the workers are at when a random time is over."""
     scene.ask()
@@ -212,8 +199,8 @@ BETWEEN_COMMITS = {
         request="COMPLETED", answers=1,
     ),
     "p-message-not-recorded": KillPoint(
-        _message_left_and_not_recorded, _end_claims, "COMPLETED", 1, 1, (*_WHOLE, "COMPLETED"), posts=1,
-        request="COMPLETED", answers=1, hurry=_bring_messages_forward,
+        _message_left_and_not_recorded, let_go, "COMPLETED", 1, 1, (*_WHOLE, "COMPLETED"), posts=1,
+        request="COMPLETED", answers=1,
     ),
 }  # fmt: skip
 ANY_MOMENT = KillPoint(_any_moment, let_go, "*", 0, 0, ("CREATED",), posts=1, request="*")

@@ -96,8 +96,7 @@ class KillPoint:
 
     ``request`` and ``state`` are the states of a request and its operation at the point, "" for none yet; likewise
     ``attempts``, ``answers`` and ``booked`` (refunds at the provider). ``path`` is how the operation's story begins
-    after recovery. ``posts`` are those that the provider read, if nothing else went wrong. ``hurry`` is called again
-    and again during recovery: what would wait for minutes need not.
+    after recovery. ``posts`` are those that the provider read, if nothing else went wrong.
     """
 
     reach: Callable[[Scene], None]
@@ -113,7 +112,6 @@ class KillPoint:
         False  # on a busy machine its window may be over before the kill: that is the point as well
     )
     absence_proven: bool = False
-    hurry: Callable[[Scene], None] = lambda _scene: None
 
 
 def beat_a_waits(scene):
