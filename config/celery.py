@@ -8,16 +8,7 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import (
-    celeryd_init,
-    setup_logging,
-    task_failure,
-    task_postrun,
-    task_prerun,
-    task_rejected,
-    task_unknown,
-    worker_process_init,
-)
+from celery.signals import celeryd_init, setup_logging, task_postrun, task_prerun, worker_process_init
 from django.conf import settings
 
 from config.telemetry import bind_task, forget_task
@@ -121,26 +112,3 @@ def _bind_task(*, task_id: str, task: Any, kwargs: dict[str, Any], **_else: Any)
 @task_postrun.connect
 def _forget_task(**_kwargs: Any) -> None:
     forget_task()
-
-
-@task_failure.connect
-def _count_failed(**_kwargs: Any) -> None:
-    from refunds.tasks import count_failed_task  # noqa: PLC0415 - apps are not loaded when this module is
-
-    count_failed_task()
-
-
-@task_unknown.connect
-def _report_unknown(*, name: str = "", **_kwargs: Any) -> None:
-    from refunds.states import WorkerFault  # noqa: PLC0415 - likewise
-    from refunds.tasks import report_fault  # noqa: PLC0415 - likewise
-
-    report_fault(WorkerFault.TASK_UNKNOWN, task=name)
-
-
-@task_rejected.connect
-def _report_unreadable(**_kwargs: Any) -> None:
-    from refunds.states import WorkerFault  # noqa: PLC0415 - likewise
-    from refunds.tasks import report_fault  # noqa: PLC0415 - likewise
-
-    report_fault(WorkerFault.MESSAGE_UNREADABLE, task="")

@@ -10,6 +10,7 @@ from typing import Any
 
 import structlog
 from celery import current_app, shared_task
+from celery.signals import task_failure, task_rejected, task_unknown
 from django.db import DatabaseError, InterfaceError, transaction
 from kombu.exceptions import OperationalError
 
@@ -209,7 +210,8 @@ def count_fault(*, kind: str, **_later: Any) -> None:
     Tally.add(WorkerFault(kind))
 
 
-def count_failed_task() -> None:
+@task_failure.connect
+def _count_failed(**_of_the_task: Any) -> None:
     """Count a task that failed, in its own process. A database that is away costs the count."""
     try:
         Tally.add(WorkerFault.TASK_FAILED)
@@ -217,7 +219,17 @@ def count_failed_task() -> None:
         logger.warning("worker_fault.not_counted", kind=str(WorkerFault.TASK_FAILED))
 
 
-def report_fault(kind: WorkerFault, *, task: str) -> None:
+@task_unknown.connect
+def _report_unknown(*, name: str = "", **_of_the_message: Any) -> None:
+    _report_fault(WorkerFault.TASK_UNKNOWN, task=name)
+
+
+@task_rejected.connect
+def _report_unreadable(**_of_the_message: Any) -> None:
+    _report_fault(WorkerFault.MESSAGE_UNREADABLE, task="")
+
+
+def _report_fault(kind: WorkerFault, *, task: str) -> None:
     """Have a message counted that this worker could not do; the counting itself is never counted."""
     if task != COUNT_FAULT:
         send_nudges([Nudge(COUNT_FAULT.removeprefix("refunds."), {"kind": str(kind)})])

@@ -55,6 +55,7 @@ def test_seeding_again_is_free(gateway_simulator: GatewaySimulator) -> None:
         ({"id": "ch_9", "amount": 0, "currency": "usd"}, "positive whole number"),
         ({"id": "ch_9", "amount": True, "currency": "usd"}, "positive whole number"),
         ({"id": "ch_9", "amount": "1", "currency": "usd"}, "positive whole number"),
+        ({"id": "ch_9", "amount": 1, "currency": "äöü"}, "three letters"),
         ({"id": "ch_9", "amount": 1, "currency": "dollar"}, "three letters"),
         ({"id": "ch_9", "amount": 1, "currency": "usd", "captured": "yes"}, "captured has the wrong type"),
         ({"id": "ch_9", "amount": 1, "currency": "usd", "colour": "blue"}, "has no colour"),

@@ -54,7 +54,7 @@ class Background:
 
     def _settle(self) -> None:
         while not self._stopping.is_set():
-            due = self._due("settlements")
+            due = self._due("SELECT * FROM settlements WHERE due_at <= ? ORDER BY due_at, number")
             if due is None:
                 return
             with self._book.transaction():
@@ -66,7 +66,7 @@ class Background:
     def _take_effect(self) -> None:
         """Let what a 500 left behind come into effect, told by events alone (docs.stripe.com/error-low-level)."""
         while not self._stopping.is_set():
-            due = self._due("late_effects")
+            due = self._due("SELECT * FROM late_effects WHERE due_at <= ? ORDER BY due_at, number")
             if due is None:
                 return
             with self._book.transaction():
@@ -77,11 +77,8 @@ class Background:
                     continue
                 self._events.refund_created(made, due["account"])
 
-    def _due(self, table: str) -> Row | None:
-        return self._book.row(
-            f"SELECT * FROM {table} WHERE due_at <= ? ORDER BY due_at, number",  # noqa: S608 - literals above
-            self._book.now(),
-        )
+    def _due(self, sql: str) -> Row | None:
+        return self._book.row(sql, self._book.now())
 
     def _deliver(self) -> None:
         while not self._stopping.is_set():
@@ -101,9 +98,8 @@ class Background:
     def _pause(self) -> float:
         if self._outbox.wake.is_set():
             return 0.0
-        tables = ("settlements", "late_effects")
-        rows = [self._book.row(f"SELECT min(due_at) AS due_at FROM {table}") for table in tables]  # noqa: S608 - literals
-        times = [self._outbox.next_due_at(), *(row["due_at"] for row in rows if row)]
+        rows = self._book.rows("SELECT due_at FROM settlements UNION ALL SELECT due_at FROM late_effects")
+        times = [self._outbox.next_due_at(), *(row["due_at"] for row in rows)]
         now = self._book.now()
         seconds = min((due for due in times if due is not None), default=now + _IDLE_SECONDS) - now
         return min(max(0.0, seconds), _IDLE_SECONDS)

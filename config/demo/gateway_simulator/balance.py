@@ -3,6 +3,7 @@
 from typing import Any
 
 from config.demo.gateway_simulator.book import Book, Row
+from config.demo.gateway_simulator.forms import is_currency
 from config.demo.gateway_simulator.messages import ApiError, new_id
 
 _MOST = 10**15
@@ -23,7 +24,7 @@ def set_balance(book: Book, value: Row) -> Row:
     account, currency = str(value.get("account", "")), str(value.get("currency", "")).lower()
     wrong = set(value) - {"account", "currency", "available", "add"}
     amount = value.get("available", value.get("add"))
-    if wrong or len(currency) != 3 or not currency.isalpha():  # noqa: PLR2004 - a currency code
+    if wrong or not is_currency(currency):
         raise ApiError("A balance has a currency, an account if wanted, and available or add.")
     if type(amount) is not int or abs(amount) > _MOST or ("add" in value and "available" in value):
         raise ApiError("available or add must be a whole number.", param="available")

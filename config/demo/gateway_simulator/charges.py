@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from config.demo.gateway_simulator.book import Book, Row
+from config.demo.gateway_simulator.forms import is_currency
 from config.demo.gateway_simulator.messages import missing
 
 _IDENTITY = ("payment_intent", "amount", "currency")
@@ -114,7 +115,7 @@ def _seed(seed: Any, now: int) -> Row:
         raise SeedError("id must be a text that begins with ch_ or py_")
     if type(amount) is not int or not 0 < amount < 10**12:
         raise SeedError(f"{identifier}: amount must be a positive whole number")
-    if not isinstance(currency, str) or len(currency) != 3 or not currency.isalpha():  # noqa: PLR2004
+    if not is_currency(currency):
         raise SeedError(f"{identifier}: currency must have three letters")
     row = {
         "account": seed.get("account", ""),

@@ -8,6 +8,7 @@ from typing import Any
 from config.demo.gateway_simulator.refund_objects import STATUSES
 
 _LONGEST_SECONDS = 600.0
+_HTTP_ERRORS = range(400, 600)
 _LATEST_EFFECT_SECONDS = 90 * 86_400.0
 # What a fault may be armed for: a new refund, or one of the surfaces of facts 3.
 PLACES = ("create", "list", "retrieve", "charge", "charge_refunds", "events")
@@ -123,7 +124,7 @@ def _about_requests(fault: Fault, value: Mapping[str, Any]) -> Iterator[tuple[bo
 
 def _about_answers(fault: Fault) -> Iterator[tuple[bool, str]]:
     """Yield what must hold of the answer that a fault orders."""
-    is_error = type(fault.status) is int and 400 <= fault.status <= 599  # noqa: PLR2004 - HTTP's errors
+    is_error = type(fault.status) is int and fault.status in _HTTP_ERRORS
     yield is_error, "status must be from 400 to 599"
     yield _is_text(fault.code), "code must be a text"
     yield _is_text(fault.failure_reason), "failure_reason must be a text"

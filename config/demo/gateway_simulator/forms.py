@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TypeGuard
 from urllib.parse import parse_qsl
 
 from config.demo.gateway_simulator.messages import ApiError
@@ -9,6 +10,12 @@ from config.demo.gateway_simulator.messages import ApiError
 Form = dict[str, str]
 
 _MAX_AMOUNT = 99_999_999_999
+_CURRENCY_LENGTH = 3
+
+
+def is_currency(value: object) -> TypeGuard[str]:
+    """Tell whether a value has the form of a currency code: three letters of the alphabet, in either case."""
+    return isinstance(value, str) and value.isascii() and value.isalpha() and len(value) == _CURRENCY_LENGTH
 
 
 def parse_form(text: str) -> Form:

@@ -6,7 +6,7 @@ from typing import Any
 from config.demo.gateway_simulator.balance import released_authorisation
 from config.demo.gateway_simulator.book import Book, Row
 from config.demo.gateway_simulator.charges import captured_amount, charge_object, get_charge, write_charge
-from config.demo.gateway_simulator.forms import Form, allow_only, integer, metadata
+from config.demo.gateway_simulator.forms import Form, allow_only, integer, is_currency, metadata
 from config.demo.gateway_simulator.messages import ApiError, new_id
 from config.demo.gateway_simulator.refund_objects import book_refund, refund_object
 
@@ -21,7 +21,7 @@ def create_intent(book: Book, account: str, form: Form) -> dict[str, Any]:
     allow_only(form, *_CREATE, "automatic_payment_methods", "return_url")
     amount, currency, method = integer(form, "amount"), form.get("currency", ""), form.get("payment_method")
     capture = form.get("capture_method", "automatic")
-    if amount is None or len(currency) != 3 or not currency.isalpha():  # noqa: PLR2004 - a currency code
+    if amount is None or not is_currency(currency):
         name = "amount" if amount is None else "currency"
         raise ApiError(f"Missing required param: {name}.", code="parameter_missing", param=name)
     if form.get("confirm") != "true" or not method or not method.startswith("pm_card"):
