@@ -5,11 +5,11 @@ import pytest
 from approvals.models import ApprovalRequest, ReviewCase
 from refunds.models import RefundOperation
 from refunds.states import OperationState
-from tests.console.conftest import ticket_of
-from tests.console.test_operation_work import at, entered, look, operation, sent  # noqa: F401 - fixtures
+from tests.console.conftest import look, ticket_of
+from tests.console.operation_pages import at, entered
 from tests.factories import make_staff
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("operation_nudges")]
 CARD = "4242424242424242"
 PAGES = (
     "", "approve/", "reject/", "claim/", "release/", "read-again/", "rebuild/", "close/", "close-completed/",
@@ -31,7 +31,7 @@ SAID = {
 
 
 @pytest.fixture
-def desk(client, reviewer, merchant, operation):  # noqa: F811
+def desk(client, reviewer, merchant, operation):
     """A signed-in reviewer who holds the case, and a proposal of a colleague that waits."""
     colleague = make_staff(merchant=merchant)
     client.force_login(colleague)
@@ -60,7 +60,7 @@ def unchanged(made):
 
 @pytest.mark.failure("F136")
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
-def test_no_field_of_any_dialog_makes_a_fault_or_frees_anything(desk, operation, text):  # noqa: F811
+def test_no_field_of_any_dialog_makes_a_fault_or_frees_anything(desk, operation, text):
     everywhere = dict.fromkeys(FIELDS, text)
     for address in addresses(operation):
         answer = desk.post(address, everywhere)
@@ -85,7 +85,7 @@ def test_no_field_of_any_dialog_makes_a_fault_or_frees_anything(desk, operation,
 
 @pytest.mark.failure("F136")
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
-def test_no_evidence_that_is_typed_makes_a_fault(as_reviewer, operation, text):  # noqa: F811
+def test_no_evidence_that_is_typed_makes_a_fault(as_reviewer, operation, text):
     as_reviewer.post(at(operation, "claim/"))
     for field in ("source", "seen_at", "provider_reference", "words", "reason_code", "note"):
         said = entered(reason_code="OTHER") | {field: text}
@@ -99,7 +99,7 @@ def test_no_evidence_that_is_typed_makes_a_fault(as_reviewer, operation, text): 
             return
 
 
-def test_every_page_answers_to_every_method_and_shape_without_a_fault(desk, operation):  # noqa: F811
+def test_every_page_answers_to_every_method_and_shape_without_a_fault(desk, operation):
     for address in addresses(operation):
         for method in ("get", "head", "put", "patch", "delete", "options", "trace"):
             assert getattr(desk, method)(address).status_code < 500, (method, address)
@@ -129,7 +129,7 @@ def test_a_forged_ticket_is_no_page_and_no_fault(as_reviewer, ticket):
             assert send(f"/admin/review/{ticket}/{path}").status_code in {400, 404, 405}
 
 
-def test_a_form_without_its_token_changes_nothing(client, desk, operation, reviewer):  # noqa: F811
+def test_a_form_without_its_token_changes_nothing(client, desk, operation, reviewer):
     strict = type(client)(enforce_csrf_checks=True)
     strict.force_login(reviewer)
     for address in addresses(operation):
@@ -140,7 +140,7 @@ def test_a_form_without_its_token_changes_nothing(client, desk, operation, revie
     assert ReviewCase.objects.get(ticket=ticket_of(operation.workflow)).claimed_by == f"user:{reviewer.pk}"
 
 
-def test_whoever_may_not_work_here_finds_back(client, merchant, operation):  # noqa: F811
+def test_whoever_may_not_work_here_finds_back(client, merchant, operation):
     client.force_login(make_staff(merchant=merchant, can_approve=False))
     refused = client.get(at(operation, f"give-up/{operation.pk}/"))
     missing = client.get(at(operation, "give-up/rfop_none/").replace(str(ticket_of(operation.workflow)), "1"))
@@ -149,7 +149,7 @@ def test_whoever_may_not_work_here_finds_back(client, merchant, operation):  # n
         assert 'href="/admin/review/"' in answer.text
 
 
-def test_nothing_that_was_typed_reaches_the_log(desk, operation, caplog):  # noqa: F811
+def test_nothing_that_was_typed_reaches_the_log(desk, operation, caplog):
     look(operation)
     for address in addresses(operation):
         desk.post(address, SAID | {"note": "Jane Roe, +1 555 0100", "words": f"jane@example.com {CARD}"})

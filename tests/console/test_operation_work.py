@@ -6,59 +6,22 @@ import pytest
 
 from approvals.models import ApprovalRequest, EvidenceAttachment, ReviewCase
 from ledger.clock import now_utc
-from refunds.models import GatewayResponse, ReconciliationCheck, RefundOperation
-from refunds.states import CheckVerdict, OperationState
-from tests.console.conftest import ticket_of
+from refunds.models import GatewayResponse, RefundOperation
+from refunds.states import CheckVerdict
+from tests.console.conftest import look, ticket_of
+from tests.console.operation_pages import at, entered
 from tests.factories import (
     add_attempt,
-    make_duplicate_order,
     make_merchant,
     make_staff,
-    operation_in_state,
 )
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def sent(monkeypatch):
-    """The nudges that the pages send on; the broker is not part of these tests."""
-    nudges = []
-    monkeypatch.setattr("refunds.console.operation_work.send_nudges", nudges.extend)
-    return nudges
-
-
-@pytest.fixture
-def operation(merchant):
-    """An operation of yesterday that nothing proves; the provider was asked just now, and shows nothing."""
-    now = now_utc()
-    order = make_duplicate_order(customer__merchant=merchant, now=now - timedelta(days=1)).order
-    made = operation_in_state(OperationState.MANUAL_REVIEW, order=order, now=now - timedelta(days=1))
-    look(made)
-    return made
-
-
-def look(operation, *, verdict=CheckVerdict.NOT_FOUND_YET, complete=True, at=None):
-    ReconciliationCheck.objects.create(
-        operation=operation, number=operation.checks.count() + 1, cause="PERSON", verdict=verdict,
-        sources=[{"surface": "refunds.list", "complete": complete, "refunds": []}],
-        explanation=["not listed"], at=at or now_utc(),
-    )  # fmt: skip
-
-
-def at(operation, action=""):
-    return f"/admin/review/{ticket_of(operation.workflow)}/{action}"
-
-
-def entered(**changes):
-    return {
-        "reason_code": "PROVIDER_HAS_NO_REFUND",
-        "source": "SUPPORT_ANSWER",
-        "seen_at": f"{now_utc() - timedelta(minutes=1):%Y-%m-%dT%H:%M}",
-        "provider_reference": "chat_7",
-        "words": "There is <b>no</b> refund with this key.",
-        "note": "Asked by chat.",
-    } | changes
+def sent(operation_nudges):
+    return operation_nudges
 
 
 def state(operation):
