@@ -95,7 +95,8 @@ def _rows(cases: Iterable[ReviewCase], reviewer: Reviewer, now: datetime) -> tup
     subjects = [case.subject_id for case in cases]
     if not subjects:
         return ()
-    workflows = RefundWorkflow.objects.select_related("order").in_bulk(subjects)
+    requests = RefundWorkflow.objects.select_related("order").annotate(is_proposed=_proposed())
+    workflows = requests.in_bulk(subjects)
     books = book_subjects(subject for subject in subjects if subject not in workflows)
     pending = {
         approval.subject_id: approval
@@ -103,7 +104,6 @@ def _rows(cases: Iterable[ReviewCase], reviewer: Reviewer, now: datetime) -> tup
             subject_id__in=subjects, state=ApprovalState.PENDING
         ).annotate(votes=Count("events", filter=~Q(events__voter_id="")))
     }
-    proposed = _proposed(subjects)
     names = names_of(case.claimed_by for case in cases)
     return tuple(
         _row(
@@ -111,7 +111,6 @@ def _rows(cases: Iterable[ReviewCase], reviewer: Reviewer, now: datetime) -> tup
             workflows.get(case.subject_id),
             books.get(case.subject_id, BookSubject("", "")),
             pending.get(case.subject_id),
-            proposed=case.subject_id in proposed,
             lease=lease_of(case, user_id=reviewer.user_id, names=names, now=now),
             now=now,
         )
@@ -119,13 +118,12 @@ def _rows(cases: Iterable[ReviewCase], reviewer: Reviewer, now: datetime) -> tup
     )
 
 
-def _proposed(workflow_ids: Iterable[str]) -> set[str]:
-    """Return the workflows with an operation that somebody proposed to give up, and nobody has decided about."""
-    operations = RefundOperation.objects.filter(workflow_id__in=workflow_ids)
+def _proposed() -> Exists:
+    """Say of a workflow whether giving up an operation of it is proposed and not decided yet."""
     waiting = ApprovalRequest.objects.filter(
         subject_kind=SubjectKind.EVIDENCE, subject_id=OuterRef("pk"), state=ApprovalState.PENDING
     )
-    return set(operations.filter(Exists(waiting)).values_list("workflow_id", flat=True))
+    return Exists(RefundOperation.objects.filter(Exists(waiting), workflow_id=OuterRef("pk")))
 
 
 def _row(
@@ -134,7 +132,6 @@ def _row(
     books: BookSubject,
     approval: ApprovalRequest | None,
     *,
-    proposed: bool,
     lease: Lease | None,
     now: datetime,
 ) -> QueueRow:
@@ -151,7 +148,7 @@ def _row(
         amount=_amount(workflow) if workflow else books.amount,
         votes=getattr(approval, "votes", 0),
         approvals_needed=approval.approvals_needed if approval else 0,
-        proposed=proposed,
+        proposed=getattr(workflow, "is_proposed", False),
         promise=promise_of(case, now),
         lease=lease,
     )

@@ -18,7 +18,7 @@ from refunds.models import (
 from refunds.selectors.review_charges import LedgerRow, changes_since, compare_charges, money_text
 from refunds.selectors.review_history import list_operations, list_receipts, list_timeline, text_pairs
 from refunds.selectors.review_lease import lease_of, names_of, promise_of
-from refunds.selectors.review_proposals import evidence_approvals, list_proposals
+from refunds.selectors.review_proposals import approvals_of, list_proposals
 from refunds.selectors.review_records import (
     ApprovalFacts,
     CaseEvidence,
@@ -52,9 +52,9 @@ def get_case(*, reviewer: Reviewer, ticket: int, now: datetime) -> CaseEvidence 
 
 
 def _evidence(case: ReviewCase, workflow: RefundWorkflow, reviewer: Reviewer, now: datetime) -> CaseEvidence:
-    approvals = list(ApprovalRequest.objects.filter(subject_id=workflow.pk).order_by("-command_number"))
     operations = list(RefundOperation.objects.filter(workflow=workflow).order_by("created_at", "pk"))
-    decided = [*approvals, *evidence_approvals(operation.pk for operation in operations)]
+    approvals, proposals = approvals_of(workflow.pk, [operation.pk for operation in operations])
+    decided = [*approvals, *proposals]
     votes = list(ApprovalEvent.objects.filter(approval__in=decided).order_by("at", "pk"))
     events = list(RefundWorkflowEvent.objects.filter(workflow=workflow).order_by("at", "pk"))
     starter = events[0].actor_id if workflow.origin == Origin.STAFF and events else ""
@@ -86,7 +86,7 @@ def _evidence(case: ReviewCase, workflow: RefundWorkflow, reviewer: Reviewer, no
         policy=_policy(workflow.policy_id, workflow.currency),
         rules=_rules(workflow),
         approval=_approval(approvals[0], votes, reviewer) if approvals else None,
-        operations=list_operations(operations, list_proposals(decided[len(approvals) :], reviewer)),
+        operations=list_operations(operations, list_proposals(proposals, reviewer)),
         timeline=list_timeline(events, decided, votes, operations),
         receipts=list_receipts(workflow),
         words=_words(workflow),

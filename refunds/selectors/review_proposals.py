@@ -2,16 +2,25 @@
 
 from collections.abc import Iterable
 
+from django.db.models import Q
+
 from approvals.models import ApprovalRequest, EvidenceAttachment
 from approvals.states import SubjectKind
 from refunds.selectors.review_lease import names_of
 from refunds.selectors.review_records import AttachmentFact, ProposalAboutOperation, Reviewer
 
 
-def evidence_approvals(operation_ids: Iterable[str]) -> list[ApprovalRequest]:
-    """Return the proposals about these operations, oldest first."""
-    found = ApprovalRequest.objects.filter(subject_kind=SubjectKind.EVIDENCE, subject_id__in=operation_ids)
-    return list(found.order_by("created_at", "pk"))
+def approvals_of(
+    workflow_id: str, operation_ids: Iterable[str]
+) -> tuple[list[ApprovalRequest], list[ApprovalRequest]]:
+    """Return the approvals of a request's commands, newest first, and proposals about operations, oldest first."""
+    about_operations = Q(subject_kind=SubjectKind.EVIDENCE, subject_id__in=operation_ids)
+    found = list(ApprovalRequest.objects.filter(Q(subject_id=workflow_id) | about_operations))
+    commands = [row for row in found if row.subject_id == workflow_id]
+    proposals = [row for row in found if row.subject_id != workflow_id]
+    commands.sort(key=lambda row: row.command_number, reverse=True)
+    proposals.sort(key=lambda row: (row.created_at, row.pk))
+    return commands, proposals
 
 
 def list_proposals(

@@ -25,7 +25,6 @@ from ledger.switches import GATEWAY_WRITES, is_on
 from ledger.tracing import current_trace_id
 from ledger.transitions import Why
 from refunds.evidence.attempts import attempts_of
-from refunds.evidence.known_references import known_of_others
 from refunds.evidence.policy import ApplicablePolicy, policy_of
 from refunds.evidence.same_request import what_differs, why_not_again
 from refunds.evidence.source import ledger_source
@@ -46,9 +45,8 @@ from refunds.verdicts import (
 
 STAGE = "SUBMIT_REFUND"
 WAIT = timedelta(seconds=30)
-LONGEST_WAIT = timedelta(
-    minutes=15
-)  # while the provider cannot be reached, for as long as the approval stands
+# While the provider cannot be reached, for as long as the approval stands.
+LONGEST_WAIT = timedelta(minutes=15)
 _TRIES_PER_STEP = 10
 _ACTOR = Actor.system(f"stage:{STAGE}")
 WRITES_OFF, ANOTHER_SUBMITTED, FROZEN = "GATEWAY_WRITES_OFF", "ANOTHER_SUBMITTED", "PAYMENT_FROZEN"
@@ -143,9 +141,8 @@ def begin_attempt(
             _waits_for(evidence, operation)
             or _sibling_stands(evidence, operation)
             or _changed(evidence, operation, policy_of(operation.policy_id))
-            or (
-                FROZEN if evidence.is_frozen else None
-            )  # the facts bear it again, and people have not looked yet
+            # The facts bear it again, and people have not looked yet.
+            or (FROZEN if evidence.is_frozen else None)
         )
         if changed in _WAITED_FOR:
             _wait(evidence, operation)
@@ -170,7 +167,7 @@ def record_answer(*, found: RefundOperation, attempt_id: str, answer: GatewayAns
         matters = answer.answer_class in JUDGED_BY_EARLIER_ANSWERS
         earlier = _earlier_answers(found.pk, attempt_id) if matters else []
         why = _why_answer(attempt_id, answer, policy)
-        if _is_another_refund(operation, answer):
+        if _is_another_refund(evidence, operation, answer):
             if OPERATION_TABLE.allows(operation.state, OperationState.MANUAL_REVIEW):
                 evidence.move_operation(OperationState.MANUAL_REVIEW, replace(why, reason="TWO_REFERENCES"))
             return
@@ -186,7 +183,7 @@ def record_answer(*, found: RefundOperation, attempt_id: str, answer: GatewayAns
             evidence.move_operation(target, why, **_changes(target, answer, now, tries=len(earlier)))
 
 
-def _is_another_refund(operation: RefundOperation, answer: GatewayAnswer) -> bool:
+def _is_another_refund(evidence: Evidence, operation: RefundOperation, answer: GatewayAnswer) -> bool:
     """Tell whether the answer names a refund that cannot be this operation's own, once known.
 
     It is known by another one, and both may have paid; or another operation is known by this one.
@@ -194,7 +191,7 @@ def _is_another_refund(operation: RefundOperation, answer: GatewayAnswer) -> boo
     if answer.refund is None:
         return False
     known, named = operation.processor_reference, answer.refund.processor_reference
-    return named != known and (known is not None or bool(known_of_others(operation, [named])))
+    return named != known and (known is not None or evidence.is_known_of_another(named))
 
 
 def _is_superseded(operation: RefundOperation, attempt_id: str) -> bool:

@@ -24,6 +24,7 @@ from ledger.transitions import TransitionRefusedError, Why, commit_transition, l
 from notifications.services import queue_notification
 from refunds.evidence.booking import book_refund, unbook_refund
 from refunds.evidence.books import Books, read_books
+from refunds.evidence.known_references import operations_beside
 from refunds.evidence.late_checks import next_late_check
 from refunds.evidence.review_due import review_due_at
 from refunds.facts import stated_facts
@@ -70,6 +71,7 @@ class Evidence:
     rule_results: tuple[RuleResult, ...] | None = None
     approval: ApprovalRequest | None = None
     _books: Books | None = field(default=None, repr=False)
+    _siblings: tuple[RefundOperation, ...] | None = field(default=None, repr=False)
 
     @property
     def is_frozen(self) -> bool:
@@ -112,6 +114,14 @@ class Evidence:
         # A refund that staff started is news to its customer once it happened: they never asked for it.
         if to in MESSAGE_ON and (self.workflow.origin != Origin.STAFF or to is WorkflowState.COMPLETED):
             self._owe_message(MESSAGE_ON[to])
+
+    def is_known_of_another(self, reference: str) -> bool:
+        """Say whether the provider's reference is another operation's; reads the request's siblings with it."""
+        mine = self._operation()
+        found = operations_beside(mine, reference)
+        self._siblings = tuple(row for row in found if row.workflow_id == mine.workflow_id)
+        account = (mine.merchant_id, mine.account, reference)
+        return any((row.merchant_id, row.account, row.processor_reference) == account for row in found)
 
     def move_operation(self, to: OperationState, why: Why, **changes: Any) -> None:
         """Move the operation, and its workflow by the coupling, under the same lock."""
@@ -159,6 +169,8 @@ class Evidence:
     def _sibling_stands(self, operation: RefundOperation) -> bool:
         if operation.state != OperationState.COMPLETED:
             return False
+        if self._siblings is not None:  # read under this very lock, which nobody changes their state without
+            return any(row.state not in ABANDONED_OPERATION_STATES for row in self._siblings)
         siblings = RefundOperation.objects.filter(workflow_id=self.workflow.pk).exclude(pk=operation.pk)
         return siblings.exclude(state__in=ABANDONED_OPERATION_STATES).exists()
 
