@@ -32,6 +32,7 @@ from refunds.gateways.registry import get_contract
 from refunds.models import Proposal, RefundOperation, RefundWorkflow, RuleResult
 from refunds.states import (
     ABANDONED_OPERATION_STATES,
+    EXECUTABLE_OPERATION_STATES,
     HUMAN_WORKFLOW_STATES,
     SCANNED_OPERATION_STATES,
     TERMINAL_WORKFLOW_STATES,
@@ -128,8 +129,10 @@ class Evidence:
         operation = self._operation()
         left = OperationState(operation.state)
         contradicted = left in ABANDONED_OPERATION_STATES
+        if to not in EXECUTABLE_OPERATION_STATES:
+            changes["next_attempt_at"] = None
         if to not in SCANNED_OPERATION_STATES:
-            changes |= {"next_attempt_at": None, "next_check_at": self._late_check(to)}
+            changes["next_check_at"] = self._late_check(to)
         commit_transition(operation, to, why, now=self.now, **{"claimed_until": None, **changes})
         if to is OperationState.COMPLETED:
             book_refund(operation, why=why, now=self.now)

@@ -222,8 +222,6 @@ class People:
             f"switch {'on' if on else 'off'}",
             lambda: turn(GATEWAY_WRITES, on=on, reason="test", actor=actor, now=run.clock()),
         )
-        known = run.observer.one("SELECT is_on FROM switches WHERE name = %s", GATEWAY_WRITES)
-        run.watch.switched_off_at = None if known in (None, True) else run.clock.at
 
     def dispute(self) -> None:
         """Let the customer's bank take the charge, at the provider and in the ledger."""

@@ -17,7 +17,6 @@ SOMETIMES = (
     "an event led to a look-up",
     "an approval was voided",
     "finance got a case",
-    "a refused transition was kept as evidence",
     "two workers were interleaved",
     "a worker waited for a row that another held",
 )

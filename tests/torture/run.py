@@ -35,7 +35,7 @@ from tests.torture.provider.wire import Wire, carried_by, gateway
 from tests.torture.workers import Workers
 
 SECRET = "whsec_torture"
-_ROUNDS = 120  # of recovery; more than any schedule needs
+_ROUNDS = 400  # of recovery; more than any schedule needs, also one that hears nothing for days
 _LATE_LOOKS = 2
 _TAKEN = 200
 _DEADLOCK = "40P01"

@@ -16,7 +16,12 @@ _ORACLES = (
     *(money.one_refund_per_operation, money.abandoned_means_unpaid, money.completed_means_paid),
     *(money.reserved_while_open, money.absence_was_proven, money.refusals_were_proven),
     *(histories.outbox_tells_all, histories.terminal_states_stay, histories.events_have_one_shape),
-    *(evidence.states_follow_evidence, people.messages_claim_no_more, people.only_signed_events),
+    *(
+        histories.no_jump_was_refused,
+        evidence.states_follow_evidence,
+        people.messages_claim_no_more,
+        people.only_signed_events,
+    ),
 )
 
 

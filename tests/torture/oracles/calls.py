@@ -71,11 +71,18 @@ def approved_when_sent(rows: Rows, provider: Provider, watch: Watch) -> Found:
         expires = moment(approval["expires_at"]) if approval else None
         if approval is None or expires is None or (begun is not None and begun >= expires):
             found.append(("SENT_UNAPPROVED", f"{sent.operation_id} at {begun}, approved until {expires}"))
-        if begun is not None and watch.switched_off_at is not None and begun > watch.switched_off_at:
+        if begun is not None and _was_switched_off(begun, rows, watch):
             found.append(("SENT_WHILE_SWITCHED_OFF", f"{sent.operation_id} at {begun}"))
         if begun is not None and watch.dispute_known_at is not None and begun > watch.dispute_known_at:
             found.append(("SENT_AGAINST_DISPUTE", f"{sent.operation_id} at {begun}"))
     return found
+
+
+def _was_switched_off(begun: datetime, rows: Rows, watch: Watch) -> bool:
+    """Say whether a call was begun between the last two turns of the switch; whoever turned it on may have been first."""
+    if watch.switched_off_at is None or begun <= watch.switched_off_at:
+        return False
+    return all(not row["is_on"] or begun < (moment(row["changed_at"]) or begun) for row in rows.switches)
 
 
 def _begun_at(rows: Rows, sent: Submission) -> datetime | None:

@@ -29,6 +29,15 @@ def outbox_tells_all(rows: Rows, _provider: Provider, _watch: Watch) -> Found:
     return found
 
 
+def no_jump_was_refused(rows: Rows, _provider: Provider, _watch: Watch) -> Found:
+    """Whoever moves a row has read its state under the lock: the tables' refusal is a net that nothing falls into."""
+    return [
+        ("JUMP_REFUSED", f"{row['subject']}: {row['payload']}"[:300])
+        for row in rows.outbox
+        if row["topic"].endswith("transition_refused")
+    ]
+
+
 def terminal_states_stay(rows: Rows, provider: Provider, _watch: Watch) -> Found:
     """A final state is left only when the provider's book contradicts it."""
     found = []

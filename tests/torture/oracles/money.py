@@ -7,6 +7,7 @@ from refunds.evidence.remaining import conservation_of
 from tests.torture.database import Rows
 from tests.torture.oracles.watch import ABANDONED, IN_FLIGHT, MOST_EXECUTIONS, SAFE_RESEND, Watch, moment
 from tests.torture.provider.book import Provider
+from tests.torture.provider.records import BookedRefund
 
 Found = list[tuple[str, str]]
 BELIEFS: dict[tuple[object, ...], int] = {}  # what the product believes about rows like these
@@ -25,12 +26,26 @@ def abandoned_means_unpaid(rows: Rows, provider: Provider, _watch: Watch) -> Fou
     for row in rows.operations:
         if row["state"] not in ABANDONED or _said_by_people(rows, row):
             continue
-        live = [one.reference for one in provider.of_operation(row["id"]) if one.live]
+        live = [
+            one.reference for one in provider.of_operation(row["id"]) if _known_alive(one, rows, provider)
+        ]
         if live or provider.will_book(row["id"]):
             found.append(("ABANDONED_BUT_PAID", f"{row['id']} is {row['state']}, provider has {live}"))
         if row["state"] == "CANCELLED" and provider.of_operation(row["id"]):
             found.append(("CANCELLED_BUT_SENT", row["id"]))
     return found
+
+
+def _known_alive(refund: BookedRefund, rows: Rows, provider: Provider) -> bool:
+    """Say whether money is back or on its way; what nobody could expect counts once the provider has told of it."""
+    if not (refund.live and refund.unexpected):
+        return refund.live
+    waits = any(row["outcome"] == "RECEIVED" for row in rows.webhooks)
+    return not (waits or refund.reference in map(_named_by, provider.events))
+
+
+def _named_by(event: dict[str, Any]) -> str:
+    return str(event["data"]["object"]["id"])
 
 
 def _said_by_people(rows: Rows, operation: dict[str, Any]) -> bool:
@@ -77,7 +92,13 @@ def reserved_while_open(rows: Rows, provider: Provider, watch: Watch) -> Found:
         believed = _believed(rows, payment, mine)
         if believed > captured - spoken_for:
             found.append(("RESERVED_WHILE_OPEN", f"payment offers {believed}, {spoken_for} is spoken for"))
-        live = provider.live_amount(payment["processor_reference"], ours=True)
+        live = sum(
+            one.amount
+            for one in provider.refunds
+            if one.charge == payment["processor_reference"]
+            and one.operation_id is not None
+            and _known_alive(one, rows, provider)
+        )
         by_people = any(_said_by_people(rows, row) for row in mine)
         if live > spoken_for and not (watch.foreign_money or by_people):
             found.append(("PAID_BUT_NOT_RESERVED", f"{live} at the provider, {spoken_for} here"))

@@ -31,7 +31,9 @@ class Watch:
     shapes: ClassVar[dict[tuple[str, ...], tuple[str, ...]]] = {}
 
     def remember(self, rows: Rows, _provider: Provider, run: Any) -> None:
-        """Note the transitions that were taken, and what sometimes happens."""
+        """Note the transitions that were taken, the switch, and what sometimes happens."""
+        for row in rows.switches:
+            self.switched_off_at = None if row["is_on"] else moment(row["changed_at"])
         for kind, events in (("operation", rows.operation_events), ("workflow", rows.workflow_events)):
             for event in events:
                 if event["kind"] == "TRANSITION":
@@ -69,8 +71,6 @@ def _sometimes(rows: Rows) -> set[str]:
         seen.add("late evidence moved an abandoned operation")
     if any(row["cause"] == "WEBHOOK" for row in rows.checks):
         seen.add("an event led to a look-up")
-    if any(row["topic"].endswith("transition_refused") for row in rows.outbox):
-        seen.add("a refused transition was kept as evidence")
     if any(row["kind"] == "FINANCE" for row in rows.cases):
         seen.add("finance got a case")
     if any(row["state"] == "VOIDED" for row in rows.approvals):

@@ -155,7 +155,7 @@ class Provider:
         }.get(fault or Fault.SLOW, "succeeded")
         made = self._book(form, status)
         if status in {"pending", "requires_action"}:
-            self.later(timedelta(hours=5), "", lambda: self._settle(made))
+            self.settle_later(made)
         return broken if fault is Fault.CACHED_500_BOOKED else Answer.of(made.as_json())
 
     def _refusal(self, form: dict[str, str], fault: Fault | None) -> Answer | None:
@@ -213,6 +213,10 @@ class Provider:
         return Answer.error(404, "invalid_request_error", "resource_missing")
 
     # -- what happens without us
+    def settle_later(self, refund: BookedRefund) -> None:
+        """Let a refund that is on its way then arrive, hours from now."""
+        self.later(timedelta(hours=5), "", lambda: self._settle(refund))
+
     def _settle(self, refund: BookedRefund) -> None:
         if refund.status in {"pending", "requires_action"}:
             self.change(refund.reference, "succeeded")
@@ -234,6 +238,13 @@ class Provider:
     def refund_in_dashboard(self, charge: str, amount: int) -> BookedRefund:
         """Make a refund that nobody at the desk ordered."""
         return self._book({"charge": charge, "amount": str(amount)}, "succeeded")
+
+    def book_for_somebody(self, charge: str, amount: int, operation_id: str) -> BookedRefund:
+        """Make a refund that carries an operation's id although that operation did not send it."""
+        form = {"charge": charge, "amount": str(amount), "metadata[refund_operation_id]": operation_id}
+        made = self._book(form, "succeeded")
+        made.by_somebody = True
+        return made
 
     def _tell(self, kind: str, about: BookedRefund) -> None:
         self.events.append(

@@ -30,6 +30,12 @@ class BookedRefund:
     status: str
     at: datetime
     history: list[str] = field(default_factory=list)
+    by_somebody: bool = False  # carries an operation's id, and that operation did not send it
+
+    @property
+    def unexpected(self) -> bool:
+        """Say whether no answer to a call of ours can have told of it: it came alive again, or others made it."""
+        return self.by_somebody or not NO_MONEY.isdisjoint(self.history)
 
     @property
     def live(self) -> bool:

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FunctionType, ModuleType
 
 from tests.torture.run import Run
-from tests.torture.scenarios import answers, everyday, later
+from tests.torture.scenarios import answers, everyday, later, turns
 
 Story = Callable[[Run], None]
 
@@ -17,16 +18,16 @@ class Scenario:
     tell: Story
 
 
-def _stories(module: object) -> list[Story]:
+def _stories(module: ModuleType) -> list[Story]:
     return [
         one
         for name, one in vars(module).items()
-        if callable(one) and not name.startswith("_") and getattr(one, "__module__", "") == module.__name__  # type: ignore[attr-defined]
+        if isinstance(one, FunctionType) and not name.startswith("_") and one.__module__ == module.__name__
     ]
 
 
 SCENARIOS: dict[str, Scenario] = {
     story.__name__: Scenario(story.__name__, story)
-    for module in (everyday, answers, later)
+    for module in (everyday, answers, later, turns)
     for story in _stories(module)
 }
