@@ -2,11 +2,12 @@
 
 from django.urls import path
 
-from refunds.console import books, operation_work, scoreboard, views, work
+from refunds.console import books, export, operation_work, scoreboard, views, work
 
 app_name = "console"
 urlpatterns = [
     path("", views.queue, name="queue"),
+    path("queue.csv", export.queue_file, name="queue-file"),
     path("scoreboard/", scoreboard.scoreboard, name="scoreboard"),
     path("<int:ticket>/", views.case, name="case"),
     path("<int:ticket>/books/", books.settle, name="settle-books"),

@@ -1,6 +1,6 @@
 """The review queue of one member of staff: open cases of their merchants, oldest first, in a few queries."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Final
 
@@ -24,6 +24,8 @@ from refunds.selectors.review_records import (
 )
 
 PAGE_SIZE: Final = 50
+MOST_ROWS: Final = 20_000  # of one file
+_BATCH: Final = 500
 
 
 def get_reviewer(*, user_id: int) -> Reviewer:
@@ -55,6 +57,21 @@ def list_queue(*, reviewer: Reviewer, wanted: QueueFilter, page: int, now: datet
         pages=pages,
         last_closed=None if total or wanted.is_set else _last_closed(reviewer),
     )
+
+
+def all_rows(*, reviewer: Reviewer, wanted: QueueFilter, now: datetime) -> Iterator[QueueRow]:
+    """Yield the whole queue in the order of its pages, a bounded batch at a time; at most ``MOST_ROWS`` rows."""
+    cases = _filtered(_cases_of(reviewer).filter(closed_at__isnull=True), wanted, reviewer, now)
+    after: tuple[datetime, int] | None = None
+    for _ in range(MOST_ROWS // _BATCH):
+        later = (
+            Q() if after is None else Q(opened_at__gt=after[0]) | Q(opened_at=after[0], ticket__gt=after[1])
+        )
+        batch = list(cases.filter(later).select_related("merchant").order_by("opened_at", "ticket")[:_BATCH])
+        yield from _rows(batch, reviewer, now)
+        if len(batch) < _BATCH:
+            return
+        after = (batch[-1].opened_at, batch[-1].ticket)
 
 
 def _cases_of(reviewer: Reviewer) -> QuerySet[ReviewCase]:
@@ -146,6 +163,8 @@ def _row(
         reference=workflow.reference if workflow else "",
         state=str(workflow.state) if workflow else "",
         amount=_amount(workflow) if workflow else books.amount,
+        amount_minor_units=workflow.amount_minor_units if workflow else None,
+        currency=workflow.currency if workflow else "",
         votes=getattr(approval, "votes", 0),
         approvals_needed=approval.approvals_needed if approval else 0,
         proposed=getattr(workflow, "is_proposed", False),

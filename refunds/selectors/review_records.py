@@ -70,6 +70,8 @@ class QueueRow:
     reference: str
     state: str
     amount: str
+    amount_minor_units: int | None  # of a request; a case about the books may tell of several amounts
+    currency: str
     votes: int
     approvals_needed: int
     proposed: bool  # a colleague's proposal about its operation waits for a second person
