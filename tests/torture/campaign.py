@@ -21,12 +21,13 @@ _STORIES_PER_WORLD = 1  # schedules of cells in their own story for each random 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Which part of how many, from which seed on, and until when (``time.monotonic``)."""
+    """Which part of how many, from which seed on, and until when: a time (``time.monotonic``), or somebody's wish."""
 
     index: int
     of: int
     seed: int
     ends_at: float
+    is_stopped: Callable[[], bool] = lambda: False
 
 
 class Campaign:
@@ -69,6 +70,8 @@ class Campaign:
 
     def _kill(self) -> None:
         for design in list(WRONG_DESIGNS.values())[self._share.index :: self._share.of]:
+            if self._share.is_stopped():
+                return
             self.tally.killed.append(kill(self._observer, design))
             self._tell()
 
@@ -101,7 +104,7 @@ class Campaign:
 
     @property
     def _is_over(self) -> bool:
-        return time.monotonic() >= self._share.ends_at
+        return time.monotonic() >= self._share.ends_at or self._share.is_stopped()
 
 
 def in_order(planned: list[Planned], seed: int) -> list[Planned]:

@@ -1,6 +1,7 @@
 """One process of a campaign, over a database of its own. Django is set up here, so nothing of it is imported above."""
 
 import os
+import signal
 import time
 from multiprocessing.queues import Queue
 from typing import Any
@@ -17,8 +18,12 @@ def set_up(database: str) -> None:
     django.setup()
 
 
-def work(database: str, share: tuple[int, int, int, float], heard: "Queue[Any]") -> None:
-    """Run one share and put its tally into the queue: now and then how far it is, and in the end all of it."""
+def work(database: str, share: tuple[int, int, int, float], heard: "Queue[Any]", stop: Any) -> None:
+    """Run one share and put its tally into the queue: now and then how far it is, and in the end all of it.
+
+    ``stop`` is an event between the processes: once it is set, the share ends after the schedule under way.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process hears it, and says when to stop
     set_up(database)
     from tests.torture.beat import load_scanners  # noqa: PLC0415
     from tests.torture.campaign import Campaign, Share  # noqa: PLC0415
@@ -36,7 +41,7 @@ def work(database: str, share: tuple[int, int, int, float], heard: "Queue[Any]")
 
     try:
         ends_at = time.monotonic() + 60 * minutes
-        heard.put((index, Campaign(observer, Share(index, of, seed, ends_at), say).run()))
+        heard.put((index, Campaign(observer, Share(index, of, seed, ends_at, stop.is_set), say).run()))
     finally:
         observer.close()
 

@@ -47,12 +47,15 @@ def no_blind_resend(rows: Rows, provider: Provider, _watch: Watch) -> Found:
 
 
 def inside_the_safe_window(_rows: Rows, provider: Provider, _watch: Watch) -> Found:
-    """A key is used only as long as the provider surely remembers it."""
-    return [
-        ("INSIDE_SAFE_WINDOW", f"{operation_id}: sent {calls[-1].at - calls[0].at} after its first use")
-        for operation_id, calls in _by_operation(provider).items()
-        if calls[-1].at - calls[0].at >= SAFE_RESEND
-    ]
+    """A key is used only as long as the provider surely remembers it; a limiter's refusal comes before any use."""
+    found = []
+    for operation_id, calls in _by_operation(provider).items():
+        first = next((one.at for one in calls if one.ambiguous), calls[-1].at)
+        if calls[-1].at - first >= SAFE_RESEND:
+            found.append(
+                ("INSIDE_SAFE_WINDOW", f"{operation_id}: sent {calls[-1].at - first} after its first use")
+            )
+    return found
 
 
 def approved_when_sent(rows: Rows, provider: Provider, watch: Watch) -> Found:

@@ -31,7 +31,8 @@ def abandoned_means_unpaid(rows: Rows, provider: Provider, _watch: Watch) -> Fou
         ]
         if live or provider.will_book(row["id"]):
             found.append(("ABANDONED_BUT_PAID", f"{row['id']} is {row['state']}, provider has {live}"))
-        if row["state"] == "CANCELLED" and provider.of_operation(row["id"]):
+        sent = [one for one in provider.of_operation(row["id"]) if not one.by_somebody]
+        if row["state"] == "CANCELLED" and sent:
             found.append(("CANCELLED_BUT_SENT", row["id"]))
     return found
 

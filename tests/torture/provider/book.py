@@ -9,7 +9,15 @@ from datetime import datetime, timedelta
 from urllib.parse import parse_qsl
 
 from tests.torture.points import Fault
-from tests.torture.provider.records import KEY_RETENTION, Answer, BookedRefund, Charge, Kept, Submission
+from tests.torture.provider.records import (
+    ANY_BODY,
+    KEY_RETENTION,
+    Answer,
+    BookedRefund,
+    Charge,
+    Kept,
+    Submission,
+)
 
 _INVALID = "invalid_request_error"
 _NEVER_ARRIVES = frozenset({Fault.LOST_BEFORE, Fault.NOT_CONNECTED})
@@ -120,7 +128,7 @@ class Provider:
         if kept is not None and self.now() - kept.first_at >= KEY_RETENTION:
             kept = None  # pruned
         if kept is not None:
-            if kept.body != body:
+            if kept.body not in {body, ANY_BODY}:
                 return Answer.error(400, "idempotency_error")
             if kept.answer is None:
                 return Answer.error(409, "invalid_request_error", "idempotency_key_in_use")
@@ -239,12 +247,18 @@ class Provider:
         """Make a refund that nobody at the desk ordered."""
         return self._book({"charge": charge, "amount": str(amount)}, "succeeded")
 
-    def book_for_somebody(self, charge: str, amount: int, operation_id: str) -> BookedRefund:
-        """Make a refund that carries an operation's id although that operation did not send it."""
+    def book_for_somebody(self, charge: str, amount: int, operation_id: str) -> None:
+        """Make the refund of an operation under its key although nobody here sent it; nothing if it was made already.
+
+        Whoever sends it then is answered from what the key keeps, as after any first call.
+        """
+        key = f"refund:{operation_id}"
+        if self.of_operation(operation_id) or key in self._keys or self.will_book(operation_id):
+            return
         form = {"charge": charge, "amount": str(amount), "metadata[refund_operation_id]": operation_id}
         made = self._book(form, "succeeded")
         made.by_somebody = True
-        return made
+        self._keys[key] = Kept(ANY_BODY, self.now(), Answer.of(made.as_json()))
 
     def _tell(self, kind: str, about: BookedRefund) -> None:
         self.events.append(

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 KEY_RETENTION = timedelta(hours=24)  # docs.stripe.com/api/idempotent_requests: pruned after that
 NO_MONEY = frozenset({"failed", "canceled"})
+ANY_BODY = "*"  # the same body as before, whatever it was: it was sent in a past that the rows forgot
 
 
 @dataclass(slots=True)

@@ -252,7 +252,7 @@ def absence_contradicted_by_pending(run: Run) -> None:
 
 
 def _known_by_the_provider_alone(run: Run) -> None:
-    """Let the provider have a refund with our operation's id that no row here tells of, and tell of it."""
+    """Let the provider have a refund of our operation, under its key, that no row here tells of, and tell of it."""
     run.watch.foreign_money = True
     for operation in run.rows.operations:
         charge = run.people.shop.charge.processor_reference
