@@ -110,13 +110,14 @@ class RedisBreaker:
 
     def state(self) -> BreakerState | None:
         """Return the state, or None while Redis does not answer; one whose cooldown is over counts as half open."""
-        answer = self._ask(lambda: self._client.hmget(self._keys[0], ["state", "open_until"]))
-        if answer is None:
-            return None
-        state, open_until = BreakerState(answer[0] or BreakerState.CLOSED), int(answer[1] or 0)
-        if state is BreakerState.OPEN and self._now() >= open_until:
-            return BreakerState.HALF_OPEN
+        state: BreakerState | None = self._ask(self._read_state)
         return state
+
+    def _read_state(self) -> BreakerState:
+        state, open_until = self._client.hmget(self._keys[0], ["state", "open_until"])
+        found = BreakerState(state or BreakerState.CLOSED)
+        over = found is BreakerState.OPEN and self._now() >= int(open_until or 0)
+        return BreakerState.HALF_OPEN if over else found
 
     @property
     def _kept(self) -> int:
