@@ -204,7 +204,13 @@ def test_a_refusal_or_a_filter_is_an_answer(kind):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"failure_rate": 0}, {"timeout_rate": 1.1}, {"min_people": 0}, {"probes_at_once": 0}, {"most_questions": 5}],
+    [
+        {"failure_rate": 0},
+        {"timeout_rate": 1.1},
+        {"min_people": 0},
+        {"probes_at_once": 0},
+        {"most_questions": 5},
+    ],
 )
 def test_thresholds_that_mean_nothing_are_refused(wrong):
     with pytest.raises(ValueError):
