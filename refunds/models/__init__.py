@@ -2,6 +2,7 @@ from refunds.models.books import BookComparison, BookDifference, FreezingEntry
 from refunds.models.decisions import CustomerMessage, Proposal, RuleResult
 from refunds.models.gateway import GatewayAttempt, GatewayResponse, ReconciliationCheck
 from refunds.models.operation import RefundOperation, RefundOperationEvent
+from refunds.models.qualification import ModelQualification
 from refunds.models.webhook import GatewayWebhook
 from refunds.models.workflow import RefundWorkflow, RefundWorkflowEvent
 
@@ -13,6 +14,7 @@ __all__ = [
     "GatewayAttempt",
     "GatewayResponse",
     "GatewayWebhook",
+    "ModelQualification",
     "Proposal",
     "ReconciliationCheck",
     "RefundOperation",

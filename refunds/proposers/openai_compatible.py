@@ -4,44 +4,30 @@ The SDK's own retries are off and its parsing is not used: nothing that it retur
 Source: platform.openai.com/docs/guides/structured-outputs.
 """
 
-import copy
 import ssl
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
 import openai
 
+from ledger.canonical import canonical_sha256
 from refunds.proposers.attempts import Attempts, NotAnsweredError, describe_failure
 from refunds.proposers.bounded_transport import BoundedTransport, proxy_for
-from refunds.proposers.chat_answer import Answer, read_answer
+from refunds.proposers.chat_answer import Answer, is_event_stream, read_answer
+from refunds.proposers.parameters import ModelParameters, ResponseForm
 from refunds.proposers.port import (
     Declined,
     ProposalContext,
     ProposalResult,
     Proposed,
+    Scalar,
     Unavailable,
     UnavailableKind,
 )
 from refunds.proposers.prompts import PROMPT_VERSION, build_messages
-from refunds.proposers.schema import PROPOSAL_SCHEMA
-
-_LENGTH_LIMITS: Final = ("minLength", "maxLength", "pattern")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelParameters:
-    """What differs between servers that speak the same protocol.
-
-    `temperature` is sent only if given, since some models refuse it. `length_limits` keeps minLength,
-    maxLength and pattern in the schema that is sent: OpenAI's strict mode refuses them, local servers obey.
-    """
-
-    max_output_tokens: int = 1000
-    output_limit_field: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"
-    temperature: float | None = None
-    length_limits: bool = False
+from refunds.proposers.qualification import endpoint_host
+from refunds.proposers.response_forms import form_of, in_form, remember_form
 
 
 class OpenAICompatibleProposer:
@@ -62,11 +48,11 @@ class OpenAICompatibleProposer:
         self, context: ProposalContext, *, deadline_seconds: float, repair_of: str | None = None
     ) -> ProposalResult:
         """Ask the model; see `Proposer.propose`."""
-        request = self._request(context, repair_of=repair_of)
+        question = self._question(context, repair_of=repair_of)
         attempts = Attempts(deadline_seconds=deadline_seconds)
         try:
             with self._client() as client:
-                body = attempts.run(lambda seconds: _ask(client, request, seconds=seconds))
+                body = attempts.run(lambda seconds: question.ask(client, seconds=seconds))
         except NotAnsweredError as failure:
             return Unavailable(
                 kind=failure.kind,
@@ -74,26 +60,20 @@ class OpenAICompatibleProposer:
                 requests=attempts.requests,
                 latency_ms=attempts.elapsed_ms(),
             )
-        return self._result(body, attempts)
+        remember_form(question.form, base_url=self._base_url, model=self._model)
+        return self._result(body, question, attempts)
 
-    def _request(self, context: ProposalContext, *, repair_of: str | None) -> dict[str, Any]:
+    def _question(self, context: ProposalContext, *, repair_of: str | None) -> "_Question":
         parameters = self._parameters
         request: dict[str, Any] = {
             "model": self._model,
             "messages": build_messages(context, repair_of=repair_of),
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {
-                    "name": "refund_proposal",
-                    "strict": True,
-                    "schema": schema_to_send(length_limits=parameters.length_limits),
-                },
-            },
             parameters.output_limit_field: parameters.max_output_tokens,
         }
         if parameters.temperature is not None:
             request["temperature"] = parameters.temperature
-        return request
+        form = form_of(base_url=self._base_url, model=self._model)
+        return _Question(request, form, length_limits=parameters.length_limits)
 
     def _client(self) -> openai.OpenAI:
         """Return a client of its own for each question: no connection outlives it or crosses a fork."""
@@ -107,17 +87,19 @@ class OpenAICompatibleProposer:
             http_client=httpx2.Client(transport=BoundedTransport(transport), follow_redirects=False),
         )
 
-    def _result(self, body: bytes, attempts: Attempts) -> ProposalResult:
+    def _result(self, body: bytes, question: "_Question", attempts: Attempts) -> ProposalResult:
         answer = read_answer(body)
         requests, latency_ms = attempts.requests, attempts.elapsed_ms()
         if answer is None:
+            streamed = is_event_stream(body)
             return Unavailable(
-                kind=UnavailableKind.UNREADABLE_ANSWER,
-                detail="not a chat completion",
+                kind=UnavailableKind.STREAMED_ANSWER if streamed else UnavailableKind.UNREADABLE_ANSWER,
+                detail="an event stream" if streamed else "not a chat completion",
                 requests=requests,
                 latency_ms=latency_ms,
             )
         snapshot = answer.model or self._model
+        parameters, request_sha256 = self._evidence(question.form), canonical_sha256(question.body)
         if isinstance(answer, Answer):
             return Proposed(
                 raw_text=answer.text,
@@ -125,6 +107,8 @@ class OpenAICompatibleProposer:
                 prompt_version=PROMPT_VERSION,
                 latency_ms=latency_ms,
                 requests=requests,
+                parameters=parameters,
+                request_sha256=request_sha256,
             )
         return Declined(
             kind=answer.kind,
@@ -134,24 +118,38 @@ class OpenAICompatibleProposer:
             latency_ms=latency_ms,
             requests=requests,
             raw_text=answer.kept,
+            parameters=parameters,
+            request_sha256=request_sha256,
         )
 
-
-def schema_to_send(*, length_limits: bool) -> dict[str, Any]:
-    """Return the proposal schema as a server is given it; what it leaves out is still validated here."""
-    schema = copy.deepcopy(PROPOSAL_SCHEMA)
-    del schema["$schema"]
-    if not length_limits:
-        for definition in schema["properties"].values():
-            for keyword in _LENGTH_LIMITS:
-                definition.pop(keyword, None)
-    return schema
+    def _evidence(self, form: ResponseForm) -> dict[str, Scalar]:
+        """Return what the answered request asked with; of the address only its host, which holds no secret."""
+        return {
+            **self._parameters.as_evidence(),
+            "response_form": str(form),
+            "endpoint_host": endpoint_host(self._base_url),
+        }
 
 
-def _ask(client: openai.OpenAI, request: dict[str, Any], *, seconds: float) -> bytes:
-    """Send one request and return the body of its answer. Raises NotAnsweredError."""
-    try:
-        response = client.chat.completions.with_raw_response.create(**request, timeout=seconds)
-    except openai.APIError as error:
-        raise describe_failure(error) from error
-    return response.content
+class _Question:
+    """One request body, which takes another form when the server refuses the first."""
+
+    def __init__(self, request: dict[str, Any], form: ResponseForm, *, length_limits: bool) -> None:
+        self._request, self._length_limits = request, length_limits
+        self._take(form)
+
+    def _take(self, form: ResponseForm) -> None:
+        self.form = form
+        self.body = in_form(self._request, form, length_limits=self._length_limits)
+
+    def ask(self, client: openai.OpenAI, *, seconds: float) -> bytes:
+        """Send the request once and return the body of its answer. Raises NotAnsweredError."""
+        try:
+            response = client.chat.completions.with_raw_response.create(**self.body, timeout=seconds)
+        except openai.APIError as error:
+            failure = describe_failure(error)
+            if failure.form_refused and self.form is ResponseForm.JSON_SCHEMA:
+                self._take(ResponseForm.JSON_OBJECT)
+                failure = failure.in_another_form()
+            raise failure from error
+        return response.content

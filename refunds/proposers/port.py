@@ -12,6 +12,7 @@ from typing import Final, Protocol
 from refunds.proposers.characters import has_unsafe_characters
 from refunds.proposers.schema import ProposedAction
 
+Scalar = str | int | float | bool
 MAX_CUSTOMER_TEXT: Final = 1000
 _CODE: Final = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 _LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:-]{0,63}")
@@ -47,7 +48,10 @@ class ProposalContext:
 
 
 class UnavailableKind(StrEnum):
-    """Why no model answered. All of these are infrastructure: a fallback may be asked instead."""
+    """Why there is no answer of this model. The next in line may be asked instead.
+
+    The first group is what an endpoint did; the second is why it was not asked, or its answer not taken.
+    """
 
     TIMEOUT = "TIMEOUT"
     RATE_LIMITED = "RATE_LIMITED"
@@ -55,6 +59,16 @@ class UnavailableKind(StrEnum):
     CONNECTION_FAILED = "CONNECTION_FAILED"
     REQUEST_REFUSED = "REQUEST_REFUSED"
     UNREADABLE_ANSWER = "UNREADABLE_ANSWER"
+    STREAMED_ANSWER = (
+        "STREAMED_ANSWER"  # a stream of events, though none was asked for; no part of it is used
+    )
+
+    CIRCUIT_OPEN = "CIRCUIT_OPEN"
+    NOT_QUALIFIED = "NOT_QUALIFIED"
+    QUALIFICATION_EXPIRED = "QUALIFICATION_EXPIRED"
+    MODEL_CHANGED = (
+        "MODEL_CHANGED"  # another snapshot, or another form of answer, than the one that qualified
+    )
 
 
 class DeclinedKind(StrEnum):
@@ -69,13 +83,19 @@ class DeclinedKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Proposed:
-    """A model said something. `raw_text` is untrusted, possibly malformed, and belongs in no log."""
+    """A model said something. `raw_text` is untrusted, possibly malformed, and belongs in no log.
+
+    `parameters` are those of the request that was answered, with the form of answer that it asked for and the
+    host of its address; `request_sha256` is over its whole body as canonical JSON. Both are empty without a model.
+    """
 
     raw_text: str = field(repr=False)
     model_snapshot: str
     prompt_version: str
     latency_ms: int
     requests: int
+    parameters: dict[str, Scalar] = field(default_factory=dict)
+    request_sha256: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +110,10 @@ class Unavailable:
 
 @dataclass(frozen=True, kw_only=True)
 class Declined:
-    """A model answered without a proposal. `raw_text` is kept for the redacted record only, never shown."""
+    """A model answered without a proposal. `raw_text` is kept for the redacted record only, never shown.
+
+    `parameters` and `request_sha256` are as in `Proposed`.
+    """
 
     kind: DeclinedKind
     detail: str
@@ -99,6 +122,8 @@ class Declined:
     latency_ms: int
     requests: int
     raw_text: str = field(default="", repr=False)
+    parameters: dict[str, Scalar] = field(default_factory=dict)
+    request_sha256: str = ""
 
 
 ProposalResult = Proposed | Unavailable | Declined

@@ -4,9 +4,11 @@ import json
 
 import pytest
 
-from refunds.proposers.openai_compatible import ModelParameters, OpenAICompatibleProposer, schema_to_send
+from refunds.proposers.openai_compatible import OpenAICompatibleProposer
+from refunds.proposers.parameters import ModelParameters
 from refunds.proposers.port import Proposed
 from refunds.proposers.prompts import PROMPT_VERSION
+from refunds.proposers.response_forms import schema_to_send
 from refunds.proposers.schema import Malformed, parse_proposal
 from tests.proposers.asking import ask, choice, completion, proposer_at
 from tests.proposers.raw_server import answer, serving

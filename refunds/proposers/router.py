@@ -1,0 +1,95 @@
+"""One model of the ordered list, behind its qualification and its breaker.
+
+Whoever is not qualified in exactly this configuration is not asked. One that answers under another snapshot than the
+one that qualified is not believed. Either way the next in line is asked, and the proposal's evidence names why.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import structlog
+
+from refunds.proposers.breaker import Breaker, outcome_of
+from refunds.proposers.port import ProposalContext, ProposalResult, Proposer, Unavailable, UnavailableKind
+from refunds.proposers.qualification import ModelConfiguration, Qualification, find_qualification, is_of
+
+logger = structlog.get_logger("model")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Admission:
+    """What decides who may be asked: the stored qualifications, and the time.
+
+    ``asked_for`` tells the people apart for whom models are asked; it goes nowhere but into the breaker, as a digest.
+    """
+
+    now: datetime
+    qualifications: Sequence[Qualification] = ()
+    asked_for: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoutedModel:
+    """A configured model. It is never asked but through ``admitted``."""
+
+    proposer: Proposer
+    configuration: ModelConfiguration
+    breaker: Breaker
+
+    def admitted(self, admission: Admission) -> Proposer:
+        """Return what to ask for one proposal: the model behind its breaker, or a refusal to ask it."""
+        found = find_qualification(self.configuration, admission.qualifications, now=admission.now)
+        if isinstance(found, UnavailableKind):
+            return _NotAsked(found)
+        return _Guarded(self, found, admission.asked_for)
+
+
+@dataclass(frozen=True)
+class _NotAsked:
+    kind: UnavailableKind
+
+    def propose(
+        self, context: ProposalContext, *, deadline_seconds: float, repair_of: str | None = None
+    ) -> Unavailable:
+        """Say why, at once."""
+        del context, deadline_seconds, repair_of
+        return Unavailable(kind=self.kind, detail="not asked", requests=0, latency_ms=0)
+
+
+@dataclass(frozen=True)
+class _Guarded:
+    routed: RoutedModel
+    qualification: Qualification
+    asked_for: str
+
+    def propose(
+        self, context: ProposalContext, *, deadline_seconds: float, repair_of: str | None = None
+    ) -> ProposalResult:
+        """Ask if the breaker allows it, and take the answer if it comes from the model that qualified."""
+        breaker = self.routed.breaker
+        permit = breaker.admit()
+        if not permit.allowed:
+            return _NotAsked(UnavailableKind.CIRCUIT_OPEN).propose(context, deadline_seconds=deadline_seconds)
+        outcome = None
+        try:
+            result = self.routed.proposer.propose(
+                context, deadline_seconds=deadline_seconds, repair_of=repair_of
+            )
+            outcome = outcome_of(result)
+        finally:
+            if outcome is None:
+                breaker.release(permit)
+            else:
+                breaker.report(permit, outcome, asked_for=self.asked_for)
+        if isinstance(result, Unavailable) or is_of(result, self.qualification):
+            return result
+        logger.warning(
+            "model.changed", model=self.qualification.model, snapshot=result.model_snapshot, taken=False
+        )
+        return Unavailable(
+            kind=UnavailableKind.MODEL_CHANGED,
+            detail="not the one that qualified",
+            requests=result.requests,
+            latency_ms=result.latency_ms,
+        )
