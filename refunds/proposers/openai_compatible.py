@@ -1,4 +1,4 @@
-"""A proposer that asks any server which speaks OpenAI's chat completions, through the official SDK.
+"""A proposer and reader that asks any server which speaks OpenAI's chat completions, through the official SDK.
 
 The SDK's own retries are off and its parsing is not used: nothing that it returns is trusted.
 Source: platform.openai.com/docs/guides/structured-outputs.
@@ -6,6 +6,7 @@ Source: platform.openai.com/docs/guides/structured-outputs.
 
 import copy
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 import httpx2
 import openai
 
+from ledger.canonical import canonical_sha256
 from refunds.proposers.attempts import Attempts, NotAnsweredError, describe_failure
 from refunds.proposers.bounded_transport import BoundedTransport, proxy_for
 from refunds.proposers.chat_answer import Answer, read_answer
@@ -24,9 +26,11 @@ from refunds.proposers.port import (
     Unavailable,
     UnavailableKind,
 )
-from refunds.proposers.prompts import PROMPT_VERSION, build_messages
+from refunds.proposers.prompts import Question, proposal_question, reading_question
+from refunds.proposers.reading import ReadingContext
 from refunds.proposers.schema import PROPOSAL_SCHEMA
 
+_NOT_PARAMETERS: Final = ("model", "messages", "response_format")
 _LENGTH_LIMITS: Final = ("minLength", "maxLength", "pattern")
 
 
@@ -62,7 +66,16 @@ class OpenAICompatibleProposer:
         self, context: ProposalContext, *, deadline_seconds: float, repair_of: str | None = None
     ) -> ProposalResult:
         """Ask the model; see `Proposer.propose`."""
-        request = self._request(context, repair_of=repair_of)
+        return self._answer(proposal_question(context, repair_of=repair_of), deadline_seconds)
+
+    def read_message(
+        self, context: ReadingContext, *, deadline_seconds: float, repair_of: str | None = None
+    ) -> ProposalResult:
+        """Ask the model; see `MessageReader.read_message`."""
+        return self._answer(reading_question(context, repair_of=repair_of), deadline_seconds)
+
+    def _answer(self, question: Question, deadline_seconds: float) -> ProposalResult:
+        request = self._request(question)
         attempts = Attempts(deadline_seconds=deadline_seconds)
         try:
             with self._client() as client:
@@ -74,19 +87,19 @@ class OpenAICompatibleProposer:
                 requests=attempts.requests,
                 latency_ms=attempts.elapsed_ms(),
             )
-        return self._result(body, attempts)
+        return self._result(body, attempts, question, request)
 
-    def _request(self, context: ProposalContext, *, repair_of: str | None) -> dict[str, Any]:
+    def _request(self, question: Question) -> dict[str, Any]:
         parameters = self._parameters
         request: dict[str, Any] = {
             "model": self._model,
-            "messages": build_messages(context, repair_of=repair_of),
+            "messages": list(question.messages),
             "response_format": {
                 "type": "json_schema",
                 "json_schema": {
-                    "name": "refund_proposal",
+                    "name": question.answer_name,
                     "strict": True,
-                    "schema": schema_to_send(length_limits=parameters.length_limits),
+                    "schema": schema_to_send(question.schema, length_limits=parameters.length_limits),
                 },
             },
             parameters.output_limit_field: parameters.max_output_tokens,
@@ -107,7 +120,9 @@ class OpenAICompatibleProposer:
             http_client=httpx2.Client(transport=BoundedTransport(transport), follow_redirects=False),
         )
 
-    def _result(self, body: bytes, attempts: Attempts) -> ProposalResult:
+    def _result(
+        self, body: bytes, attempts: Attempts, question: Question, request: dict[str, Any]
+    ) -> ProposalResult:
         answer = read_answer(body)
         requests, latency_ms = attempts.requests, attempts.elapsed_ms()
         if answer is None:
@@ -117,29 +132,24 @@ class OpenAICompatibleProposer:
                 requests=requests,
                 latency_ms=latency_ms,
             )
-        snapshot = answer.model or self._model
+        evidence: dict[str, Any] = {
+            "model_snapshot": answer.model or self._model,
+            "prompt_version": question.template.label,
+            "prompt_sha256": question.template.sha256,
+            "context_sha256": question.context_sha256,
+            "request_sha256": canonical_sha256(request),
+            "parameters": {name: value for name, value in request.items() if name not in _NOT_PARAMETERS},
+            "latency_ms": latency_ms,
+            "requests": requests,
+        }
         if isinstance(answer, Answer):
-            return Proposed(
-                raw_text=answer.text,
-                model_snapshot=snapshot,
-                prompt_version=PROMPT_VERSION,
-                latency_ms=latency_ms,
-                requests=requests,
-            )
-        return Declined(
-            kind=answer.kind,
-            detail=answer.detail,
-            model_snapshot=snapshot,
-            prompt_version=PROMPT_VERSION,
-            latency_ms=latency_ms,
-            requests=requests,
-            raw_text=answer.kept,
-        )
+            return Proposed(raw_text=answer.text, **evidence)
+        return Declined(kind=answer.kind, detail=answer.detail, raw_text=answer.kept, **evidence)
 
 
-def schema_to_send(*, length_limits: bool) -> dict[str, Any]:
-    """Return the proposal schema as a server is given it; what it leaves out is still validated here."""
-    schema = copy.deepcopy(PROPOSAL_SCHEMA)
+def schema_to_send(schema: Mapping[str, Any] = PROPOSAL_SCHEMA, *, length_limits: bool) -> dict[str, Any]:
+    """Return the schema of an answer as a server is given it; what it leaves out is still validated here."""
+    schema = copy.deepcopy(dict(schema))
     del schema["$schema"]
     if not length_limits:
         for definition in schema["properties"].values():

@@ -1,6 +1,6 @@
 """Stage 6. Ask the model to propose, not to execute.
 
-Input: codes of established facts, and the customer's own words as data.
+Input: codes of established facts; the customer's words, the order's note and the policy's prose as data.
 Output: a stored, untrusted proposal: an action, a reason and a draft; never an amount or a target.
 Failure destination: no answer -> the next model, then the deterministic proposer; a malformed answer -> at most two
 repairs of its form; anything else is kept as it is and judged by stage 7.
@@ -14,6 +14,7 @@ from django.conf import settings
 from ledger.actors import Actor, ActorType
 from ledger.models import ErasableText, text_sha256
 from ledger.transitions import Why
+from refunds.evidence.policy import policy_of
 from refunds.models import CustomerMessage, Proposal, RefundWorkflow
 from refunds.proposers.customer_text import prepare_customer_text
 from refunds.proposers.port import (
@@ -88,6 +89,10 @@ def record_proposal(*, evidence: Evidence, outcome: ProposalOutcome) -> None:
         proposer=outcome.proposer[:40],
         model_snapshot=answer.model_snapshot[:120],
         prompt_version=answer.prompt_version,
+        prompt_sha256=answer.prompt_sha256,
+        context_sha256=answer.context_sha256,
+        request_sha256=answer.request_sha256,
+        parameters=dict(answer.parameters),
         recommended_action=said.recommended_action if said else "",
         reason_code=said.reason_code if said else "",
         requires_human_review=said.requires_human_review if said else None,
@@ -109,6 +114,8 @@ def record_proposal(*, evidence: Evidence, outcome: ProposalOutcome) -> None:
             "output_sha256": proposal.output_sha256,
             "output_class": proposal.output_class,
             "prompt_version": proposal.prompt_version,
+            "prompt_sha256": proposal.prompt_sha256,
+            "request_sha256": proposal.request_sha256,
             "unavailable": list(outcome.unavailable),
         },
     )
@@ -123,7 +130,11 @@ def _proposed_by(workflow: RefundWorkflow, outcome: ProposalOutcome) -> Actor:
 
 
 def _context(workflow: RefundWorkflow) -> ProposalContext:
-    newest = CustomerMessage.objects.filter(workflow_id=workflow.pk).select_related("text").last()
+    """Return what may leave the process: codes, and three texts that are cleaned, masked and bounded."""
+    said = CustomerMessage.objects.filter(workflow_id=workflow.pk)
+    newest = said.select_related("text", "workflow__order").last()
+    order = newest.workflow.order if newest else None
+    guidance = policy_of(workflow.policy_id).guidance if workflow.policy_id is not None else ""
     return ProposalContext(
         finding=workflow.finding,
         reason_code=workflow.reason_code,
@@ -131,6 +142,8 @@ def _context(workflow: RefundWorkflow) -> ProposalContext:
         policy_version=workflow.policy_version,
         allowed_actions=tuple(ProposedAction),
         customer_text=prepare_customer_text(newest.text.body) if newest else None,
+        order_note=prepare_customer_text(order.note) if order else None,
+        policy_text=prepare_customer_text(guidance),
     )
 
 
