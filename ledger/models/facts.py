@@ -67,7 +67,9 @@ class Order(models.Model):
     number = models.CharField(max_length=64)
     description = models.CharField(max_length=200, blank=True)
     note = models.CharField(
-        max_length=500, blank=True, help_text="What the shop noted on the order: free text, which decides nothing."
+        max_length=500,
+        blank=True,
+        help_text="What the shop noted on the order: free text, which decides nothing.",
     )
     product_type = models.CharField(max_length=40, default="GOODS")
     status = models.CharField(max_length=40, default="PLACED")

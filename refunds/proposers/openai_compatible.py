@@ -149,13 +149,13 @@ class OpenAICompatibleProposer:
 
 def schema_to_send(schema: Mapping[str, Any] = PROPOSAL_SCHEMA, *, length_limits: bool) -> dict[str, Any]:
     """Return the schema of an answer as a server is given it; what it leaves out is still validated here."""
-    schema = copy.deepcopy(dict(schema))
-    del schema["$schema"]
+    sent = copy.deepcopy(dict(schema))
+    del sent["$schema"]
     if not length_limits:
-        for definition in schema["properties"].values():
+        for definition in sent["properties"].values():
             for keyword in _LENGTH_LIMITS:
                 definition.pop(keyword, None)
-    return schema
+    return sent
 
 
 def _ask(client: openai.OpenAI, request: dict[str, Any], *, seconds: float) -> bytes:

@@ -241,10 +241,9 @@ def _schema_defect(keyword: str, place: str | int | None, value: object, form: F
             return MalformedReason.MESSAGE_TOO_LONG
         case "enum":
             return _enum_defect(place, value, form)
-        case "pattern" if isinstance(value, str) and value.strip():
-            return MalformedReason.WRONG_ENUM
         case _:
-            return MalformedReason.EMPTY_MESSAGE
+            written = isinstance(value, str) and value.strip()
+            return MalformedReason.WRONG_ENUM if written else MalformedReason.EMPTY_MESSAGE
 
 
 def _enum_defect(place: str | int | None, value: object, form: Form) -> MalformedReason:

@@ -82,7 +82,9 @@ def record_proposal(*, evidence: Evidence, outcome: ProposalOutcome) -> None:
     workflow, answer, parsed = evidence.workflow, outcome.answer, outcome.parsed
     said = parsed if isinstance(parsed, ParsedProposal) else None
     defect = parsed.reason if isinstance(parsed, Malformed) else ""
-    draft = ErasableText.keep(answer.raw_text, now=evidence.now)
+    # What is no proposal is never shown; masked and cut, it stays for whoever looks into it. Its digest is whole.
+    kept = answer.raw_text if said else prepare_customer_text(answer.raw_text) or ""
+    draft = ErasableText.keep(kept, now=evidence.now)
     proposal = Proposal.objects.create(
         workflow_id=workflow.pk,
         command_number=workflow.command_number,
