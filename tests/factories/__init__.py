@@ -18,6 +18,7 @@ from tests.factories.facts import (
     make_staff,
     make_user,
 )
+from tests.factories.reading import make_reading
 from tests.factories.waiting import open_without_order
 from tests.factories.workflows import (
     add_message,
@@ -43,6 +44,7 @@ __all__ = [
     "make_order",
     "make_payment",
     "make_policy",
+    "make_reading",
     "make_staff",
     "make_user",
     "move_operation",
