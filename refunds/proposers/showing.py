@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from refunds.proposers.guardrails import find_unsafe_language
+from refunds.proposers.schema import MAX_MESSAGE
 
 SHOWING_VERSION: Final = "1"
 _SENTENCE: Final = re.compile(r"[.!?:;\n]+")
@@ -17,10 +18,10 @@ _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
 # How a draft may begin a sentence. Anything else there may be a name.
 _OPENERS: Final = frozenset(
     _WORD.findall(
-        "a about after all also an and as at based because before both but dear each for from good hello here hi how "
-        "however i if in is it its let many my no nothing now of on once one only or our please since so sometimes "
-        "sorry thank thanks that the their there these they this those to two unfortunately we what when where which "
-        "while with would you your"
+        "a about after all also an and as at based because before both but dear each for from good hello here "
+        "hi how however i if in is it its let many my no nothing now of on once one only or our please since "
+        "so sometimes somebody someone sorry thank thanks that the their there these they this those to two "
+        "unfortunately we what when where which while with would you your"
     )
 )
 _CAPITAL_ANYWHERE: Final = frozenset({"I", "AI", "I'm", "I've", "I'd", "I'll"})
@@ -62,18 +63,22 @@ def reasons_to_drop(draft: str, standing: Standing) -> tuple[str, ...]:
     folded = " ".join(draft.casefold().replace("\u2019", "'").split())
     about_refund = _REFUND.search(_REQUEST.sub("", folded)) is not None
     claims = (
+        ("TOO_LONG", len(draft) > MAX_MESSAGE),
+        ("NO_WORDS", _WORD.search(draft) is None),
         ("FINDING_CLAIM", _DUPLICATE.search(folded) is not None and not standing.duplicate_verified),
         ("CONTRADICTS_FINDING", _NO_DUPLICATE.search(folded) is not None),
         ("REFUND_CLAIM", about_refund and not standing.approved),
         ("PEOPLE_CLAIM", _PEOPLE.search(folded) is not None and not standing.with_people),
         ("SOON", _SOON.search(folded) is not None),
-        ("NAME", _may_name_somebody(draft)),
+        ("NAME", _may_name_somebody(draft, standing.references)),
     )
     return (*unsafe, *(code for code, found in claims if found))
 
 
-def _may_name_somebody(draft: str) -> bool:
+def _may_name_somebody(draft: str, references: tuple[str, ...]) -> bool:
     """Say whether a capital letter stands where plain English has none: a name, a place, a brand."""
+    for reference in filter(None, references):
+        draft = draft.replace(reference, "")
     for sentence in _SENTENCE.split(draft):
         for place, word in enumerate(_WORD.findall(sentence)):
             plain = word.replace("\u2019", "'")
