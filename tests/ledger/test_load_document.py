@@ -181,6 +181,19 @@ def test_descriptions_and_order_states_follow_the_file():
     assert Order.objects.values_list("status", "description").get() == ("SHIPPED", "Green kettle")
 
 
+def test_a_note_follows_the_file_bounded_and_without_card_numbers():
+    load(
+        document(
+            lambda made: order_of(made).update(note="Paid with 4242 4242 4242 4242.\nGift wrap, please.")
+        )
+    )
+    assert Order.objects.get().note == "Paid with [card number removed]. Gift wrap, please."
+    load(document(lambda made: order_of(made).update(note="x" * 600)))
+    assert Order.objects.get().note == "x" * 500
+    load(document())
+    assert Order.objects.get().note == "x" * 500  # a file that has none says nothing about it
+
+
 def test_times_stay_as_they_were_first_loaded():
     load(document())
     report = load(
