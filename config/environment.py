@@ -8,6 +8,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from refunds.gateways.contract import STRIPE_V1, with_overrides
+from refunds.proposers.parameters import ModelParameters
 
 CommaSeparated = Annotated[tuple[str, ...], NoDecode]
 
@@ -30,6 +31,9 @@ class Environment(BaseSettings):
     OPENAI_API_KEY: str = ""
     ASSISTANT_MODELS: CommaSeparated = ()
     ASSISTANT_DEADLINE_SECONDS: float = Field(default=8.0, gt=0, le=60)
+    # How every model is asked, as JSON: temperature, max_output_tokens, output_limit_field, length_limits.
+    ASSISTANT_PARAMETERS: dict[str, bool | int | float | str] = Field(default_factory=dict)
+    MODEL_QUALIFICATION_DAYS: int = Field(default=90, ge=1, le=365)  # how long a passed evaluation counts
     STRIPE_API_KEY: str = ""
     STRIPE_API_BASE: str = Field(default="https://api.stripe.com", pattern=r"^https?://")
     STRIPE_WEBHOOK_SECRETS: CommaSeparated = ()  # any may match, so that one can be rolled; none refuses all
@@ -58,6 +62,14 @@ class Environment(BaseSettings):
         if isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
+
+    @model_validator(mode="after")
+    def _parameters_hold(self) -> "Environment":
+        try:
+            ModelParameters.read(self.ASSISTANT_PARAMETERS)
+        except ValueError as error:
+            raise ValueError(f"ASSISTANT_PARAMETERS: {error}") from error
+        return self
 
     @model_validator(mode="after")
     def _contract_holds(self) -> "Environment":

@@ -16,6 +16,7 @@ from refunds.models import (
     GatewayResponse,
     GatewayWebhook,
     MessageReading,
+    ModelQualification,
     Proposal,
     ReconciliationCheck,
     RefundOperation,
@@ -236,6 +237,26 @@ class ProposalAdmin(ReadOnlyAdmin):
     list_select_related = ("workflow",)
     list_filter = ("output_class", "proposer")
     search_fields = ("=workflow__id", "=workflow__reference")
+
+
+@admin.register(ModelQualification)
+class ModelQualificationAdmin(ReadOnlyAdmin):
+    """Evaluations of models; the newest one of a configuration says whether it may be asked."""
+
+    merchant_path = ""
+    list_display = (
+        "id",
+        "model",
+        "endpoint_host",
+        "snapshot",
+        "prompt_version",
+        "set_version",
+        "attempts",
+        "passed",
+        "at",
+        "expires_at",
+    )
+    list_filter = ("passed", "model")
 
 
 @admin.register(RuleResult)

@@ -123,7 +123,8 @@ def advance_workflow(*, workflow_id: str, clock: Callable[[], datetime]) -> tupl
     elif workflow.state == _W.APPROVED:
         refresh_payments(workflow=workflow, max_age=_rules(workflow).snapshot_max_age, now=now)
     if workflow.state == _W.EVIDENCE_VERIFIED or workflow.state in _DECISIONS:
-        outcome = ask_for_proposal(workflow=workflow) if workflow.state == _W.EVIDENCE_VERIFIED else None
+        verified = workflow.state == _W.EVIDENCE_VERIFIED
+        outcome = ask_for_proposal(workflow=workflow, now=now) if verified else None
         with _locked(workflow, clock) as evidence:
             if not _same_command(evidence, workflow):
                 return (advance(workflow_id),)

@@ -14,6 +14,7 @@ from typing import Any, Final
 Row = dict[str, Any]
 
 DATA: Final = Path(__file__).parent / "data" / "ledger.json"
+MODEL_FACTS: Final = DATA.with_name("model_facts.json")
 _TIMES: Final = frozenset({"placed_at", "created_at", "occurred_at"})
 _AGE: Final = re.compile(r"-(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 _NEVER_MOVED: Final = frozenset({"FAILED", "CANCELED", "PENDING"})

@@ -13,10 +13,11 @@ from django.conf import settings
 from ledger.models import text_sha256
 from refunds.models import CustomerMessage, MessageReading
 from refunds.proposers.customer_text import prepare_customer_text
-from refunds.proposers.reading import MessageReader, ParsedReading, ReadingContext, hinted_number
-from refunds.proposers.reading_loop import ReadingOutcome, ask_for_reading
+from refunds.proposers.reading import ParsedReading, ReadingContext, hinted_number
+from refunds.proposers.reading_loop import ReadingOutcome, ask_for_reading, can_read
 from refunds.proposers.registry import get_proposers
 from refunds.proposers.schema import Malformed
+from refunds.selectors.model_qualifications import get_admission
 from refunds.selectors.requests import owns_order
 from refunds.states import Origin, WorkflowState
 
@@ -34,11 +35,16 @@ def read_message(*, workflow_id: str, clock: Callable[[], datetime]) -> bool:
 
     The models are asked outside any transaction. Twenty calls leave one reading.
     """
-    readers = [(name, one) for name, one in get_proposers() if isinstance(one, MessageReader)]
-    unread = _newest_unread(workflow_id) if readers else None
+    line = get_proposers()
+    unread = _newest_unread(workflow_id) if can_read(line) else None
     if unread is None:
         return False
-    outcome = ask_for_reading(readers, unread.context, deadline_seconds=settings.ASSISTANT_DEADLINE_SECONDS)
+    outcome = ask_for_reading(
+        line,
+        unread.context,
+        deadline_seconds=settings.ASSISTANT_DEADLINE_SECONDS,
+        admission=get_admission(line, now=clock(), asked_for=str(unread.message.workflow.customer_id)),
+    )
     if outcome is None:
         return False
     MessageReading.objects.bulk_create([_reading(unread, outcome, clock())], ignore_conflicts=True)

@@ -11,10 +11,15 @@ from prometheus_client.registry import Collector
 
 from refunds.gateways.registry import get_contract
 from refunds.metrics.readings import OTHER, READINGS, Reading
+from refunds.proposers.breaker import BreakerState
+from refunds.proposers.registry import breaker_state
+from refunds.selectors.model_qualifications import evaluated_endpoints
 
 _MOST_MILLISECONDS: Final = 2000
 _MOST_JOBS: Final = 40
 _JOB: Final = re.compile(r"[a-z][a-z_]{0,39}")  # names that code gives; nothing else becomes a label
+_MODEL: Final = re.compile(r"[\w.:/@+\-]{1,120}", re.ASCII)
+_BREAKER_VALUES: Final = {BreakerState.CLOSED: 0.0, BreakerState.HALF_OPEN: 1.0, BreakerState.OPEN: 2.0}
 _HEARTBEATS: Final = "SELECT name, extract(epoch FROM %s - beat_at) FROM heartbeats ORDER BY name LIMIT %s"
 
 Row = Sequence[Any]
@@ -49,6 +54,8 @@ def _read(now: datetime) -> list[GaugeMetricFamily]:
             families += _families(reading, cursor.fetchall())
         cursor.execute(_HEARTBEATS, [now, _MOST_JOBS])
         families.append(_heartbeats(cursor.fetchall()))
+        endpoints = evaluated_endpoints()
+    families.append(_breakers(endpoints))
     families.append(_contract_review(now))
     return families
 
@@ -71,6 +78,18 @@ def _heartbeats(rows: Iterable[Row]) -> GaugeMetricFamily:
     return _gauge(
         "heartbeat_age_seconds", "How long ago a recurring job ran to its end.", ages, labels=["name"]
     )
+
+
+def _breakers(endpoints: Iterable[tuple[str, str]]) -> GaugeMetricFamily:
+    """One series for each model that an operator had evaluated; none while Redis does not say."""
+    states = [
+        ((model,), _BREAKER_VALUES[state])
+        for model, endpoint in endpoints
+        if _MODEL.fullmatch(model)
+        and (state := breaker_state(endpoint_sha256=endpoint, model=model)) is not None
+    ]
+    meaning = "Whether a model is asked: 0 it is, 1 a few times to find out, 2 it is left alone."
+    return _gauge("model_breaker_state", meaning, states, labels=["model"])
 
 
 def _contract_review(now: datetime) -> GaugeMetricFamily:

@@ -14,7 +14,10 @@ from typing import Final
 from approvals.states import CaseKind
 from refunds.gateways.port import AnswerClass
 from refunds.proposers.check_results import CheckRule
+from refunds.proposers.deterministic import DETERMINISTIC
+from refunds.proposers.port import DeclinedKind
 from refunds.proposers.schema import ProposalClass
+from refunds.proposers.staff_form import STAFF
 from refunds.states import (
     ABANDONED_OPERATION_STATES,
     TERMINAL_WORKFLOW_STATES,
@@ -50,6 +53,7 @@ class Reading:
 
 _NOW: Final = timedelta(0)
 _FAULTS: Final = ", ".join(f"'{fault}'" for fault in WorkerFault)
+_DECLINED: Final = ", ".join(f"'{kind}'" for kind in DeclinedKind)
 _ENDED: Final = ", ".join(f"'{state}'" for state in sorted(ABANDONED_OPERATION_STATES))
 
 
@@ -264,9 +268,23 @@ READINGS: Final = (
         window=HOUR,
     ),
     _recent(
+        name="proposals_declined_recent",
+        meaning="Proposals of the last hour, by how the model declined to make one.",
+        rows=f"""
+            SELECT CASE WHEN detail IN ({_DECLINED}) THEN detail ELSE 'NONE' END, at FROM proposals
+            ORDER BY id DESC
+        """,  # noqa: S608 - our own kinds
+        label="kind",
+        values=(*DeclinedKind, "NONE"),
+        window=HOUR,
+    ),
+    _recent(
         name="proposals_by_proposer_recent",
         meaning="Proposals of the last hour, by who made them: a model, or rules.",
-        rows="SELECT CASE model_snapshot WHEN '' THEN 'RULES' ELSE 'MODEL' END, at FROM proposals ORDER BY id DESC",
+        rows=f"""
+            SELECT CASE WHEN proposer IN ('{DETERMINISTIC}', '{STAFF}') THEN 'RULES' ELSE 'MODEL' END, at
+            FROM proposals ORDER BY id DESC
+        """,  # noqa: S608 - our own names
         label="proposer",
         values=("MODEL", "RULES"),
         window=HOUR,

@@ -2,6 +2,7 @@ from refunds.models.books import BookComparison, BookDifference, FreezingEntry
 from refunds.models.decisions import CustomerMessage, MessageReading, Proposal, RuleResult
 from refunds.models.gateway import GatewayAttempt, GatewayResponse, ReconciliationCheck
 from refunds.models.operation import RefundOperation, RefundOperationEvent
+from refunds.models.qualification import ModelQualification
 from refunds.models.webhook import GatewayWebhook
 from refunds.models.workflow import RefundWorkflow, RefundWorkflowEvent
 
@@ -14,6 +15,7 @@ __all__ = [
     "GatewayResponse",
     "GatewayWebhook",
     "MessageReading",
+    "ModelQualification",
     "Proposal",
     "ReconciliationCheck",
     "RefundOperation",

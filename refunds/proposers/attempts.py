@@ -1,6 +1,7 @@
 """How often a model is asked, and how long it is waited for: everything inside one deadline.
 
-429, timeout and 5xx are retried; `Retry-After` is honoured, else full jitter. Nothing else is retried.
+429, timeout and 5xx are retried; `Retry-After` is honoured, else full jitter. A server that refuses the form of
+answer is asked once more in another one. Nothing else is retried.
 Source: platform.openai.com/docs/guides/error-codes.
 """
 
@@ -15,6 +16,8 @@ from typing import Final
 import openai
 import tenacity
 
+from refunds.proposers.bounded_transport import StreamedAnswerError
+from refunds.proposers.cut_off import CutOffError, call_within
 from refunds.proposers.port import UnavailableKind
 
 MAX_REQUESTS: Final = 3
@@ -24,19 +27,31 @@ _LEAST_USEFUL_SECONDS: Final = 0.05
 _FULL_JITTER: Final = tenacity.wait_random_exponential(multiplier=0.5, max=4)
 # A spent budget does not refill while a request waits.
 _SPENT_CODES: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+_NAMES_OF_THE_FORM: Final = ("response_format", "json_schema")
 
 
 class NotAnsweredError(Exception):
     """If you see this outside `attempts`, a request to the model failed and no retry was left or useful."""
 
     def __init__(
-        self, kind: UnavailableKind, detail: str, *, retryable: bool = False, retry_after: float | None = None
+        self,
+        kind: UnavailableKind,
+        detail: str,
+        *,
+        retryable: bool = False,
+        retry_after: float | None = None,
+        form_refused: bool = False,
     ) -> None:
         super().__init__(detail)
         self.kind = kind
         self.detail = detail
         self.retryable = retryable
         self.retry_after = retry_after
+        self.form_refused = form_refused
+
+    def in_another_form(self) -> "NotAnsweredError":
+        """Return this failure as one that is tried again at once, since the next request differs."""
+        return NotAnsweredError(self.kind, self.detail, retryable=True, retry_after=0.0)
 
 
 class Attempts:
@@ -72,7 +87,11 @@ class Attempts:
         if remaining < _LEAST_USEFUL_SECONDS:
             raise NotAnsweredError(UnavailableKind.TIMEOUT, "no time left to ask")
         self.requests += 1
-        return ask(remaining * _FIRST_SHARE if self.requests == 1 else remaining)
+        seconds = remaining * _FIRST_SHARE if self.requests == 1 else remaining
+        try:
+            return call_within(seconds, lambda: ask(seconds))
+        except CutOffError:
+            raise NotAnsweredError(UnavailableKind.TIMEOUT, "cut off", retryable=True) from None
 
 
 def describe_failure(error: openai.APIError) -> NotAnsweredError:
@@ -81,6 +100,8 @@ def describe_failure(error: openai.APIError) -> NotAnsweredError:
         return _describe_status(error)
     if isinstance(error, openai.APITimeoutError):
         return NotAnsweredError(UnavailableKind.TIMEOUT, "no answer in time", retryable=True)
+    if isinstance(error.__cause__, StreamedAnswerError):
+        return NotAnsweredError(UnavailableKind.STREAMED_ANSWER, "an event stream")
     if isinstance(error, openai.APIConnectionError):
         cause = type(error.__cause__).__name__
         return NotAnsweredError(UnavailableKind.CONNECTION_FAILED, cause)
@@ -102,7 +123,15 @@ def _describe_status(error: openai.APIStatusError) -> NotAnsweredError:
         f"HTTP {status}",
         retryable=kind is not UnavailableKind.REQUEST_REFUSED and not pointless,
         retry_after=read_retry_after(error.response.headers.get("retry-after"), now=datetime.now(UTC)),
+        form_refused=_refuses_the_form(error),
     )
+
+
+def _refuses_the_form(error: openai.APIStatusError) -> bool:
+    """Say whether the server's complaint names the form of answer; of what it wrote, nothing else is read."""
+    if error.status_code not in {HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY}:
+        return False
+    return any(name in error.response.text for name in _NAMES_OF_THE_FORM)
 
 
 def read_retry_after(header: str | None, *, now: datetime) -> float | None:

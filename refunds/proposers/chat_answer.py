@@ -15,6 +15,7 @@ from refunds.proposers.schema import MAX_PROPOSAL_BYTES
 _SNAPSHOT: Final = re.compile(r"[\w.:/@+\-]{1,200}", re.ASCII)
 # More than any proposal may have: what is cut here is still too large to be one.
 _MAX_KEPT: Final = 2 * MAX_PROPOSAL_BYTES
+_EVENT_FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")  # how a line of an event stream begins
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +34,14 @@ class NoAnswer:
     detail: str
     kept: str = field(default="", repr=False)
     model: str | None
+
+
+def is_event_stream(body: bytes) -> bool:
+    """Say whether a body is a stream of server-sent events, whatever its content type says.
+
+    Source: html.spec.whatwg.org/multipage/server-sent-events.html.
+    """
+    return body.lstrip(b"\xef\xbb\xbf\r\n").startswith(_EVENT_FIELDS)
 
 
 def read_answer(body: bytes) -> Answer | NoAnswer | None:

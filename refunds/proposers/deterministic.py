@@ -6,8 +6,8 @@ from typing import Final
 from refunds.proposers.port import ProposalContext, Proposed
 from refunds.proposers.schema import ParsedProposal, ProposalReason, ProposedAction
 
-DETERMINISTIC: Final = "deterministic"  # its name among the proposers
-DETERMINISTIC_SNAPSHOT: Final = "deterministic/1"
+DETERMINISTIC: Final = "deterministic"
+DETERMINISTIC_SNAPSHOT: Final = f"{DETERMINISTIC}/1"
 _NO_PROMPT: Final = "none"
 _DUPLICATE: Final = "VERIFIED_DUPLICATE_CHARGE"
 _REFUND_MESSAGE: Final = "I verified the duplicate charge and can submit it for refund."

@@ -4,11 +4,8 @@ The SDK's own retries are off and its parsing is not used: nothing that it retur
 Source: platform.openai.com/docs/guides/structured-outputs.
 """
 
-import copy
 import ssl
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
@@ -17,35 +14,21 @@ import openai
 from ledger.canonical import canonical_sha256
 from refunds.proposers.attempts import Attempts, NotAnsweredError, describe_failure
 from refunds.proposers.bounded_transport import BoundedTransport, proxy_for
-from refunds.proposers.chat_answer import Answer, read_answer
+from refunds.proposers.chat_answer import Answer, is_event_stream, read_answer
+from refunds.proposers.parameters import ModelParameters, ResponseForm
 from refunds.proposers.port import (
     Declined,
     ProposalContext,
     ProposalResult,
     Proposed,
+    Scalar,
     Unavailable,
     UnavailableKind,
 )
 from refunds.proposers.prompts import Question, proposal_question, reading_question
+from refunds.proposers.qualification import endpoint_host
 from refunds.proposers.reading import ReadingContext
-from refunds.proposers.schema import PROPOSAL_SCHEMA
-
-_NOT_PARAMETERS: Final = ("model", "messages", "response_format")
-_LENGTH_LIMITS: Final = ("minLength", "maxLength", "pattern")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelParameters:
-    """What differs between servers that speak the same protocol.
-
-    `temperature` is sent only if given, since some models refuse it. `length_limits` keeps minLength,
-    maxLength and pattern in the schema that is sent: OpenAI's strict mode refuses them, local servers obey.
-    """
-
-    max_output_tokens: int = 1000
-    output_limit_field: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"
-    temperature: float | None = None
-    length_limits: bool = False
+from refunds.proposers.response_forms import form_of, in_form, remember_form
 
 
 class OpenAICompatibleProposer:
@@ -79,7 +62,7 @@ class OpenAICompatibleProposer:
         attempts = Attempts(deadline_seconds=deadline_seconds)
         try:
             with self._client() as client:
-                body = attempts.run(lambda seconds: _ask(client, request, seconds=seconds))
+                body = attempts.run(lambda seconds: request.ask(client, seconds=seconds))
         except NotAnsweredError as failure:
             return Unavailable(
                 kind=failure.kind,
@@ -87,26 +70,20 @@ class OpenAICompatibleProposer:
                 requests=attempts.requests,
                 latency_ms=attempts.elapsed_ms(),
             )
-        return self._result(body, attempts, question, request)
+        remember_form(request.form, base_url=self._base_url, model=self._model)
+        return self._result(body, request, attempts)
 
-    def _request(self, question: Question) -> dict[str, Any]:
+    def _request(self, question: Question) -> "_Request":
         parameters = self._parameters
-        request: dict[str, Any] = {
+        asked: dict[str, Any] = {
             "model": self._model,
             "messages": list(question.messages),
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {
-                    "name": question.answer_name,
-                    "strict": True,
-                    "schema": schema_to_send(question.schema, length_limits=parameters.length_limits),
-                },
-            },
             parameters.output_limit_field: parameters.max_output_tokens,
         }
         if parameters.temperature is not None:
-            request["temperature"] = parameters.temperature
-        return request
+            asked["temperature"] = parameters.temperature
+        form = form_of(base_url=self._base_url, model=self._model)
+        return _Request(question, asked, form, length_limits=parameters.length_limits)
 
     def _client(self) -> openai.OpenAI:
         """Return a client of its own for each question: no connection outlives it or crosses a fork."""
@@ -120,25 +97,25 @@ class OpenAICompatibleProposer:
             http_client=httpx2.Client(transport=BoundedTransport(transport), follow_redirects=False),
         )
 
-    def _result(
-        self, body: bytes, attempts: Attempts, question: Question, request: dict[str, Any]
-    ) -> ProposalResult:
+    def _result(self, body: bytes, request: "_Request", attempts: Attempts) -> ProposalResult:
         answer = read_answer(body)
         requests, latency_ms = attempts.requests, attempts.elapsed_ms()
         if answer is None:
+            streamed = is_event_stream(body)
             return Unavailable(
-                kind=UnavailableKind.UNREADABLE_ANSWER,
-                detail="not a chat completion",
+                kind=UnavailableKind.STREAMED_ANSWER if streamed else UnavailableKind.UNREADABLE_ANSWER,
+                detail="an event stream" if streamed else "not a chat completion",
                 requests=requests,
                 latency_ms=latency_ms,
             )
+        question = request.question
         evidence: dict[str, Any] = {
             "model_snapshot": answer.model or self._model,
             "prompt_version": question.template.label,
             "prompt_sha256": question.template.sha256,
             "context_sha256": question.context_sha256,
-            "request_sha256": canonical_sha256(request),
-            "parameters": {name: value for name, value in request.items() if name not in _NOT_PARAMETERS},
+            "request_sha256": canonical_sha256(request.body),
+            "parameters": self._evidence(request.form),
             "latency_ms": latency_ms,
             "requests": requests,
         }
@@ -146,22 +123,37 @@ class OpenAICompatibleProposer:
             return Proposed(raw_text=answer.text, **evidence)
         return Declined(kind=answer.kind, detail=answer.detail, raw_text=answer.kept, **evidence)
 
-
-def schema_to_send(schema: Mapping[str, Any] = PROPOSAL_SCHEMA, *, length_limits: bool) -> dict[str, Any]:
-    """Return the schema of an answer as a server is given it; what it leaves out is still validated here."""
-    sent = copy.deepcopy(dict(schema))
-    del sent["$schema"]
-    if not length_limits:
-        for definition in sent["properties"].values():
-            for keyword in _LENGTH_LIMITS:
-                definition.pop(keyword, None)
-    return sent
+    def _evidence(self, form: ResponseForm) -> dict[str, Scalar]:
+        """Return what the answered request asked with; of the address only its host, which holds no secret."""
+        return {
+            **self._parameters.as_evidence(),
+            "response_form": str(form),
+            "endpoint_host": endpoint_host(self._base_url),
+        }
 
 
-def _ask(client: openai.OpenAI, request: dict[str, Any], *, seconds: float) -> bytes:
-    """Send one request and return the body of its answer. Raises NotAnsweredError."""
-    try:
-        response = client.chat.completions.with_raw_response.create(**request, timeout=seconds)
-    except openai.APIError as error:
-        raise describe_failure(error) from error
-    return response.content
+class _Request:
+    """One request body, which takes another form when the server refuses the first."""
+
+    def __init__(
+        self, question: Question, asked: dict[str, Any], form: ResponseForm, *, length_limits: bool
+    ) -> None:
+        self.question = question
+        self._asked, self._length_limits = asked, length_limits
+        self._take(form)
+
+    def _take(self, form: ResponseForm) -> None:
+        self.form = form
+        self.body = in_form(self._asked, form, self.question, length_limits=self._length_limits)
+
+    def ask(self, client: openai.OpenAI, *, seconds: float) -> bytes:
+        """Send the request once and return the body of its answer. Raises NotAnsweredError."""
+        try:
+            response = client.chat.completions.with_raw_response.create(**self.body, timeout=seconds)
+        except openai.APIError as error:
+            failure = describe_failure(error)
+            if failure.form_refused and self.form is ResponseForm.JSON_SCHEMA:
+                self._take(ResponseForm.JSON_OBJECT)
+                failure = failure.in_another_form()
+            raise failure from error
+        return response.content

@@ -5,17 +5,15 @@ does not raise for anything an endpoint does or says: it answers with one of thr
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from refunds.proposers.characters import has_unsafe_characters
 from refunds.proposers.schema import ProposedAction
 
-MAX_CUSTOMER_TEXT: Final = (
-    1000  # characters of each untrusted text: the customer's, an order note, a policy's prose
-)
+Scalar = str | int | float | bool
+MAX_CUSTOMER_TEXT: Final = 1000  # of each untrusted text: the customer's, an order's note, a policy's prose
 _CODE: Final = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 _LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:-]{0,63}")
 
@@ -57,7 +55,10 @@ def is_prepared(text: str | None) -> bool:
 
 
 class UnavailableKind(StrEnum):
-    """Why no model answered. All of these are infrastructure: a fallback may be asked instead."""
+    """Why there is no answer of this model. The next in line may be asked instead.
+
+    The first group is what an endpoint did; the second is why it was not asked, or its answer not taken.
+    """
 
     TIMEOUT = "TIMEOUT"
     RATE_LIMITED = "RATE_LIMITED"
@@ -65,6 +66,16 @@ class UnavailableKind(StrEnum):
     CONNECTION_FAILED = "CONNECTION_FAILED"
     REQUEST_REFUSED = "REQUEST_REFUSED"
     UNREADABLE_ANSWER = "UNREADABLE_ANSWER"
+    STREAMED_ANSWER = (
+        "STREAMED_ANSWER"  # a stream of events, though none was asked for; no part of it is used
+    )
+
+    CIRCUIT_OPEN = "CIRCUIT_OPEN"
+    NOT_QUALIFIED = "NOT_QUALIFIED"
+    QUALIFICATION_EXPIRED = "QUALIFICATION_EXPIRED"
+    MODEL_CHANGED = (
+        "MODEL_CHANGED"  # another snapshot, or another form of answer, than the one that qualified
+    )
 
 
 class DeclinedKind(StrEnum):
@@ -82,7 +93,8 @@ class Proposed:
     """A model said something. `raw_text` is untrusted, possibly malformed, and belongs in no log.
 
     The digests are SHA-256 in hex, of the prompt's file, of the document that stood in the user message, and of the
-    whole request; empty, like `parameters`, where nothing left the process.
+    whole request as canonical JSON. `parameters` are those of the request that was answered, with the form of answer
+    that it asked for and the host of its address. All are empty where nothing left the process.
     """
 
     raw_text: str = field(repr=False)
@@ -93,7 +105,7 @@ class Proposed:
     prompt_sha256: str = ""
     context_sha256: str = ""
     request_sha256: str = ""
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: dict[str, Scalar] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +135,7 @@ class Declined:
     prompt_sha256: str = ""
     context_sha256: str = ""
     request_sha256: str = ""
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: dict[str, Scalar] = field(default_factory=dict)
 
 
 ProposalResult = Proposed | Unavailable | Declined

@@ -18,6 +18,9 @@ from refunds.proposers.templates import PromptTemplate, load_template
 PROPOSE_ACTION: Final = load_template("propose_action", 2)
 READ_MESSAGE: Final = load_template("read_message", 1)
 PROMPT_VERSION: Final = PROPOSE_ACTION.label
+PROMPT_VERSIONS: Final = (
+    f"{PROPOSE_ACTION.label} {READ_MESSAGE.label}"  # of every question that a model is asked
+)
 
 
 class Message(TypedDict):

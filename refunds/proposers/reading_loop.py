@@ -1,15 +1,15 @@
 """Asking a model what a message says, and again at most twice for the form of its answer only."""
 
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from refunds.proposers.asking import MAX_REPAIRS, Line
 from refunds.proposers.port import Declined, Proposed, Unavailable
 from refunds.proposers.reading import MessageReader, ParsedReading, ReadingContext, parse_reading
+from refunds.proposers.router import Admission, RoutedModel
 from refunds.proposers.schema import Malformed, MalformedReason
 
-MAX_REPAIRS: Final = 2
 _LEAST_SECONDS: Final = 0.1
 
 
@@ -23,19 +23,25 @@ class ReadingOutcome:
     requests: int
 
 
+def can_read(line: Line) -> bool:
+    """Say whether anybody in the line reads messages: the deterministic proposer does not."""
+    return any(isinstance(model, RoutedModel | MessageReader) for _, model in line)
+
+
 def ask_for_reading(
-    readers: Iterable[tuple[str, MessageReader]], context: ReadingContext, *, deadline_seconds: float
+    line: Line, context: ReadingContext, *, deadline_seconds: float, admission: Admission
 ) -> ReadingOutcome | None:
-    """Ask ``(name, reader)`` pairs in order, within one deadline; None if none of them could be had.
+    """Ask those who read in order, within one deadline; None if none of them could be had.
 
     A bad answer is an answer: the next reader is asked only where this one gave none.
     """
     ends_at = time.monotonic() + deadline_seconds
     requests = 0
-    for name, reader in readers:
+    for name, model in line:
+        reader = model.admitted(admission) if isinstance(model, RoutedModel) else model
         remaining = ends_at - time.monotonic()
-        if remaining < _LEAST_SECONDS:
-            break
+        if not isinstance(reader, MessageReader) or remaining < _LEAST_SECONDS:
+            continue
         answer, asked = _ask(reader, context, remaining)
         requests += asked
         if not isinstance(answer, Unavailable):

@@ -2,12 +2,11 @@
 
 Input: codes of established facts; the customer's words, the order's note and the policy's prose as data.
 Output: a stored, untrusted proposal: an action, a reason and a draft; never an amount or a target.
-Failure destination: no answer -> the next model, then the deterministic proposer; a malformed answer -> at most two
-repairs of its form; anything else is kept as it is and judged by stage 7.
+Failure destination: no answer, no qualification or an open breaker -> the next model, then the deterministic
+proposer; a malformed answer -> at most two repairs of its form; anything else is kept as it is and judged by stage 7.
 """
 
-import time
-from dataclasses import dataclass
+from datetime import datetime
 
 from django.conf import settings
 
@@ -16,59 +15,30 @@ from ledger.models import ErasableText, text_sha256
 from ledger.transitions import Why
 from refunds.evidence.policy import policy_of
 from refunds.models import CustomerMessage, Proposal, RefundWorkflow
+from refunds.proposers.asking import ProposalOutcome, ask_in_order
 from refunds.proposers.customer_text import prepare_customer_text
-from refunds.proposers.port import (
-    Declined,
-    ProposalContext,
-    ProposalResult,
-    Proposed,
-    Proposer,
-    Unavailable,
-)
+from refunds.proposers.port import ProposalContext
 from refunds.proposers.registry import get_proposers
-from refunds.proposers.schema import (
-    Malformed,
-    MalformedReason,
-    ParsedProposal,
-    ProposedAction,
-    parse_proposal,
-)
+from refunds.proposers.schema import ParsedProposal, ProposedAction, parse_proposal
 from refunds.proposers.staff_form import STAFF, staff_form
+from refunds.selectors.model_qualifications import get_admission
 from refunds.stages.s12_commit_evidence import Evidence
 from refunds.states import Origin, WorkflowState
 
 STAGE = "PROPOSE_ACTION"
-MAX_REPAIRS = 2
 
 
-@dataclass(frozen=True, slots=True)
-class ProposalOutcome:
-    """What came of asking: who answered, what it was worth, and how much asking it took."""
-
-    proposer: str
-    answer: Proposed | Declined
-    parsed: ParsedProposal | Malformed
-    requests: int
-    unavailable: tuple[str, ...]
-
-
-def ask_for_proposal(*, workflow: RefundWorkflow) -> ProposalOutcome:
+def ask_for_proposal(*, workflow: RefundWorkflow, now: datetime) -> ProposalOutcome:
     """Ask the configured proposers in order, within one deadline. Runs outside any transaction."""
     if workflow.origin == Origin.STAFF:
         return form_as_proposal(workflow=workflow)
-    context = _context(workflow)
-    ends_at = time.monotonic() + settings.ASSISTANT_DEADLINE_SECONDS
-    unavailable: list[str] = []
-    requests = 0
-    for name, proposer in get_proposers():
-        remaining = max(0.1, ends_at - time.monotonic())
-        result, parsed, asked = _ask(proposer, context, remaining)
-        requests += asked
-        if not isinstance(result, Unavailable) and parsed is not None:
-            return ProposalOutcome(name, result, parsed, requests, tuple(unavailable))
-        if isinstance(result, Unavailable):
-            unavailable.append(f"{name}:{result.kind}")
-    raise RuntimeError("The last proposer needs no network and always answers.")
+    line = get_proposers()
+    return ask_in_order(
+        line,
+        _context(workflow),
+        deadline_seconds=settings.ASSISTANT_DEADLINE_SECONDS,
+        admission=get_admission(line, now=now, asked_for=str(workflow.customer_id)),
+    )
 
 
 def form_as_proposal(*, workflow: RefundWorkflow) -> ProposalOutcome:
@@ -81,7 +51,6 @@ def record_proposal(*, evidence: Evidence, outcome: ProposalOutcome) -> None:
     """Store the proposal, untrusted, and move to ACTION_PROPOSED."""
     workflow, answer, parsed = evidence.workflow, outcome.answer, outcome.parsed
     said = parsed if isinstance(parsed, ParsedProposal) else None
-    defect = parsed.reason if isinstance(parsed, Malformed) else ""
     # What is no proposal is never shown; masked and cut, it stays for whoever looks into it. Its digest is whole.
     kept = answer.raw_text if said else prepare_customer_text(answer.raw_text) or ""
     draft = ErasableText.keep(kept, now=evidence.now)
@@ -101,7 +70,7 @@ def record_proposal(*, evidence: Evidence, outcome: ProposalOutcome) -> None:
         draft=draft,
         output_sha256=text_sha256(answer.raw_text),
         output_class=parsed.proposal_class,
-        detail=str(defect),
+        detail=outcome.defect,
         requests=outcome.requests,
         latency_ms=answer.latency_ms,
         at=evidence.now,
@@ -147,33 +116,3 @@ def _context(workflow: RefundWorkflow) -> ProposalContext:
         order_note=prepare_customer_text(order.note) if order else None,
         policy_text=prepare_customer_text(guidance),
     )
-
-
-def _ask(
-    proposer: Proposer, context: ProposalContext, seconds: float
-) -> tuple[ProposalResult, ParsedProposal | Malformed | None, int]:
-    """Ask one proposer, and ask again at most twice for the form of its answer only."""
-    ends_at = time.monotonic() + seconds
-    result = proposer.propose(context, deadline_seconds=seconds)
-    requests = result.requests
-    for _repair in range(MAX_REPAIRS):
-        parsed = _parse(result)
-        if not (isinstance(result, Proposed) and isinstance(parsed, Malformed) and parsed.repairable):
-            return result, parsed, requests
-        remaining = ends_at - time.monotonic()
-        if remaining <= 0:
-            return result, parsed, requests
-        again = proposer.propose(context, deadline_seconds=remaining, repair_of=result.raw_text)
-        requests += again.requests
-        if isinstance(again, Unavailable):
-            return result, parsed, requests
-        result = again
-    return result, _parse(result), requests
-
-
-def _parse(result: ProposalResult) -> ParsedProposal | Malformed | None:
-    if isinstance(result, Proposed):
-        return parse_proposal(result.raw_text)
-    if isinstance(result, Declined):
-        return Malformed(repairable=False, reason=MalformedReason.DECLINED)
-    return None

@@ -12,8 +12,10 @@ from refunds.actions import reading_message
 from refunds.actions.giving_order import give_order
 from refunds.models import CustomerMessage, MessageReading, RefundWorkflow, RefundWorkflowEvent
 from refunds.nudges import read_message
+from refunds.proposers.breaker import Permit
 from refunds.proposers.deterministic import DeterministicProposer
 from refunds.proposers.port import Declined, DeclinedKind, Proposed, Unavailable, UnavailableKind
+from refunds.proposers.router import RoutedModel
 from refunds.stages.s01_authorize_request import identify_customer
 from refunds.states import WorkflowState
 from tests.factories import (
@@ -24,9 +26,11 @@ from tests.factories import (
     make_order,
     make_policy,
     make_reading,
+    model_configuration,
     move_workflow,
     open_without_order,
     open_workflow,
+    qualify_model,
 )
 from tests.stages.trail import nothing_written
 
@@ -53,7 +57,7 @@ def said(text):
         prompt_sha256="a" * 64,
         context_sha256="b" * 64,
         request_sha256="c" * 64,
-        parameters={"temperature": 0.0},
+        parameters={"temperature": 0.0, "response_form": "json_schema"},
     )
 
 
@@ -74,6 +78,24 @@ class Reader:
         self.asked.append((context, deadline_seconds, repair_of))
         self.blocks = len(connection.savepoint_ids)
         return self.answers.pop(0)
+
+
+class AlwaysClosed:
+    """A breaker that lets everybody through and forgets it."""
+
+    allowed = True
+
+    def admit(self):
+        return Permit(allowed=self.allowed, token="t")
+
+    def report(self, *_args, **_kwargs):
+        """Forget it."""
+
+    release = report
+
+
+class AlwaysOpen(AlwaysClosed):
+    allowed = False
 
 
 @pytest.fixture
@@ -120,7 +142,7 @@ def test_a_reading_is_kept_as_codes_and_digests(waiting, models):
         "prompt_sha256": "a" * 64,
         "context_sha256": "b" * 64,
         "request_sha256": "c" * 64,
-        "parameters": {"temperature": 0.0},
+        "parameters": {"temperature": 0.0, "response_form": "json_schema"},
         "output_sha256": text_sha256(answer),
         "output_class": "VALID",
         "detail": "",
@@ -250,6 +272,35 @@ def test_a_deadline_that_is_over_asks_nobody(waiting, models, settings):
 def test_without_a_model_nothing_is_asked_and_nothing_is_read(waiting, models, django_assert_num_queries):
     with nothing_written(), django_assert_num_queries(0):
         reading_message.read_message(workflow_id=waiting.pk, clock=lambda: NOW)
+
+
+def test_a_configured_model_reads_only_while_it_is_qualified(waiting, monkeypatch):
+    model = Reader(reading())
+    configuration = model_configuration(base_url="http://model.test/v1")
+    routed = RoutedModel(proposer=model, configuration=configuration, breaker=AlwaysClosed())
+    monkeypatch.setattr(reading_message, "get_proposers", lambda: ((configuration.model, routed),))
+    read(waiting)
+    assert (model.asked, MessageReading.objects.count()) == ([], 0)
+    qualify_model(base_url="http://model.test/v1", snapshot="another")
+    read(waiting)
+    assert (len(model.asked), MessageReading.objects.count()) == (
+        1,
+        0,
+    )  # asked, and not the one that qualified
+    qualify_model(base_url="http://model.test/v1", snapshot="reader-2026")
+    model.answers.append(reading())
+    read(waiting)
+    assert MessageReading.objects.get().reader == configuration.model
+
+
+def test_an_open_breaker_costs_a_suggestion(waiting, monkeypatch):
+    model = Reader()
+    configuration = model_configuration(base_url="http://model.test/v1")
+    qualify_model(base_url="http://model.test/v1", snapshot="reader-2026")
+    routed = RoutedModel(proposer=model, configuration=configuration, breaker=AlwaysOpen())
+    monkeypatch.setattr(reading_message, "get_proposers", lambda: ((configuration.model, routed),))
+    read(waiting)
+    assert (model.asked, MessageReading.objects.count()) == ([], 0)
 
 
 def test_the_same_words_are_read_once(waiting, models):

@@ -18,6 +18,7 @@ from tests.factories.facts import (
     make_staff,
     make_user,
 )
+from tests.factories.models import model_configuration, qualify_model
 from tests.factories.reading import make_reading
 from tests.factories.waiting import open_without_order
 from tests.factories.workflows import (
@@ -47,10 +48,12 @@ __all__ = [
     "make_reading",
     "make_staff",
     "make_user",
+    "model_configuration",
     "move_operation",
     "move_workflow",
     "open_without_order",
     "open_workflow",
     "operation_in_state",
+    "qualify_model",
     "workflow_in_state",
 ]

@@ -21,8 +21,8 @@ from tests.factories import NOW, add_attempt, move_operation, operation_in_state
 
 pytestmark = pytest.mark.django_db
 QUERIES = (
-    len(READINGS) + 4
-)  # a savepoint and its release here, BEGIN and COMMIT in production; the timeout; heartbeats
+    len(READINGS) + 5
+)  # a savepoint and its release here, BEGIN and COMMIT in production; the timeout; heartbeats; models
 
 
 def scrape():

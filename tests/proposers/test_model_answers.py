@@ -45,7 +45,6 @@ def test_a_model_that_declines_is_asked_once(simulator, fault, kind):
         b'{"choices": [{"message": []}]}',
         b'{"error": {"message": "overloaded"}}',
         b"<html>Bad gateway</html>",
-        b"data: {}\n\ndata: [DONE]\n\n",
         b"[" * 100_000,
         b"9" * 10_000,
         b"\xff\xfe",

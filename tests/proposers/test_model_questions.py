@@ -6,9 +6,11 @@ from hashlib import sha256
 import pytest
 
 from ledger.canonical import canonical_sha256
-from refunds.proposers.openai_compatible import ModelParameters, OpenAICompatibleProposer, schema_to_send
+from refunds.proposers.openai_compatible import OpenAICompatibleProposer
+from refunds.proposers.parameters import ModelParameters
 from refunds.proposers.port import Proposed
 from refunds.proposers.prompts import PROMPT_VERSION, PROPOSE_ACTION
+from refunds.proposers.response_forms import schema_to_send
 from refunds.proposers.schema import Malformed, parse_proposal
 from tests.proposers.asking import ask, choice, completion, proposer_at
 from tests.proposers.raw_server import answer, serving
@@ -75,7 +77,11 @@ def test_the_digests_are_those_of_what_left(simulator):
     assert result.request_sha256 == canonical_sha256(first) != other.request_sha256
     assert other.request_sha256 == canonical_sha256(second)
     assert result.context_sha256 == sha256(first["messages"][1]["content"].encode()).hexdigest()
-    assert result.parameters == {"max_completion_tokens": 1000, "temperature": 0.5}
+    assert result.parameters == {
+        **parameters.as_evidence(),
+        "response_form": "json_schema",
+        "endpoint_host": simulator.origin.removeprefix("http://"),
+    }
 
 
 def test_the_schema_is_strict_and_uses_only_what_strict_servers_take(simulator):

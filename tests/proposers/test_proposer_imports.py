@@ -3,9 +3,16 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-MODULES = {file.stem for file in (ROOT / "refunds" / "proposers").glob("*.py")} - {"__init__"}
+MODULES = {file.stem for file in (ROOT / "refunds" / "proposers").glob("*.py")} - {"__init__"} | {
+    f"evaluation.{file.stem}"
+    for file in (ROOT / "refunds/proposers/evaluation").glob("*.py")
+    if file.stem != "__init__"
+}
 SETTINGS = {"registry"}  # the one that reads which models a deployment has
-NETWORK = {"attempts", "bounded_transport", "openai_compatible"}
+NETWORK = {
+    *("asking", "attempts", "bounded_transport", "openai_compatible"),
+    *("reading_loop", "redis_breaker"),
+}
 SHOW = "import sys, importlib; [importlib.import_module(n) for n in sys.argv[1:]]; print(*sys.modules)"
 
 
@@ -37,4 +44,4 @@ def test_no_proposer_knows_django_the_settings_or_the_gateway():
 def test_the_rules_load_no_client():
     loaded = loaded_by(MODULES - SETTINGS - NETWORK)
 
-    assert packages(loaded).isdisjoint({"openai", "httpx2", "tenacity"})
+    assert packages(loaded).isdisjoint({"openai", "httpx2", "redis", "tenacity"})

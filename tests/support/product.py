@@ -17,6 +17,8 @@ from django.conf import settings
 from django.core.management import call_command
 
 from config.demo.services import ports
+from ledger.clock import now_utc
+from tests.factories import qualify_model
 from tests.support.gateway_simulator import GatewaySimulator
 from tests.support.model_simulator import ModelSimulator
 from tests.support.workers import broker_url, purge, wait_until
@@ -50,6 +52,7 @@ class Product:
 
     def start_workers(self) -> None:
         """Start the workers and beat; what is asked of them before they are ready waits for them."""
+        self._qualify()
         self._workers += [
             self._worker("money", "money", **self._gateway_credentials()),
             self._worker("others", "assistant,mail,default", beat=True, **self._model_credentials()),
@@ -82,6 +85,7 @@ class Product:
     def forget(self) -> None:
         """Empty every table and both simulators."""
         call_command("flush", verbosity=0, interactive=False)
+        self._qualify()
         self.gateway.reset()
         self.model.reset()
 
@@ -121,6 +125,10 @@ class Product:
             "ASSISTANT_DEADLINE_SECONDS": "20",
             "LOG_FORMAT": "text",
         }
+
+    def _qualify(self) -> None:
+        """Let the model be asked, as after its evaluation."""
+        qualify_model(base_url=self.model.url, model=self.model.model, at=now_utc())
 
     def _gateway_credentials(self) -> dict[str, str]:
         return {"STRIPE_API_KEY": self.gateway.api_key, "STRIPE_API_BASE": self.gateway.url}

@@ -14,7 +14,9 @@ from config.demo.bench.options import Options
 from config.demo.bench.report import Report
 from config.demo.bench.rig import Rig
 from config.demo.bench.watcher import NotCompletedError
+from config.demo.demo_data import MODEL_FACTS
 from config.demo.runner.console import Console
+from config.demo.runner.desk import MODEL
 from config.demo.services.failure import ServiceError
 from config.demo.services.stopping import StopRequestedError, StopRequests
 
@@ -48,6 +50,7 @@ def _bench(options: Options, console: Console, requests: StopRequests, stack: Ex
     stack.callback(counters.close)
     tokens, stages = rig.folder / "tokens", rig.folder / "stages.json"
     rig.supervisor.start(rig.step("seed", "django", "bench_seed", str(options.orders), str(tokens)))
+    rig.supervisor.start(rig.step("qualify", "django", "qualify_model", MODEL, "--facts", str(MODEL_FACTS)))
     rig.supervisor.start(rig.step("stages", "django", "bench_stages", str(tokens), str(stages)))
     report = Report(setting=setting(options, rig), stages=json.loads(stages.read_text()))
     if options.stages:

@@ -10,6 +10,7 @@ from config.demo.runner.state_folder import StateFolder
 from config.demo.services import ports
 
 WEB_PORTS = range(8000, 8020)
+MODEL = "demo-proposer-1"
 # Whatever the person's own shell holds for these never reaches the demo.
 REPLACED = ("STRIPE_", "OPENAI_", "ASSISTANT_", "DJANGO_", "GATEWAY_", "LEDGER_SOURCE_", "POLICY_SOURCE_")
 # Nobody watches a demo for a quarter of an hour: how long a call may still run, and the waits between look-ups. What
@@ -121,7 +122,7 @@ class Desk:
             **self._source,
             "OPENAI_BASE_URL": f"{self.model_url}/v1",
             "OPENAI_API_KEY": "demo",
-            "ASSISTANT_MODELS": "demo-proposer-1",
+            "ASSISTANT_MODELS": MODEL,
         }
 
     @cached_property

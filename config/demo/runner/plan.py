@@ -1,7 +1,8 @@
 """The table of everything that `make demo` starts, in order, and with which credentials.
 
 The worker that asks the model has no gateway credentials, the worker that moves money has none for the model,
-and the pages have neither: only what the provider's events are signed with.
+and the pages have neither: only what the provider's events are signed with. What runs once, before and after
+them, to set up and to tell the story, has both.
 """
 
 import signal
@@ -30,8 +31,8 @@ def demo_plan(desk: Desk) -> Plan:
             _manage("migrate", desk.env, "bringing the tables up to date", "migrate", "--no-input"),
             _manage(
                 "load",
-                desk.gateway_env,
-                "loading the demo's merchants, customers and orders",
+                {**desk.model_env, **desk.gateway_env},
+                "loading the demo's merchants, customers and orders, and evaluating its model",
                 *("load_demo", "--shop-orders", str(desk.shop_orders)),
             ),
             _web(desk),

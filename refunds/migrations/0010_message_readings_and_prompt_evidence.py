@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('refunds', '0008_unnamed_may_be_ours'),
+        ('refunds', '0009_model_qualifications'),
     ]
 
     operations = [

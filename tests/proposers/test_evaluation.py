@@ -1,0 +1,267 @@
+"""The evaluation set, how its rows are judged, and that chance does not pass."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from config.demo.model_simulator.model import answer_to
+from config.demo.model_simulator.scripts import TRICKS, obeyed, trick
+from refunds.proposers.deterministic import DeterministicProposer
+from refunds.proposers.evaluation.declared import DeclaredFactsError, read_declared_facts
+from refunds.proposers.evaluation.jobs import ProposalJob
+from refunds.proposers.evaluation.rows import NEWEST, Area, EvaluationSetError, read_set
+from refunds.proposers.evaluation.running import EndpointUnreachableError, run_evaluation
+from refunds.proposers.port import Declined, DeclinedKind, Proposed, Unavailable, UnavailableKind
+from refunds.proposers.prompts import build_messages
+
+SET = read_set()
+
+
+class Speaking:
+    """A model that says what ``speak`` makes of the messages; ``number`` counts the questions."""
+
+    def __init__(self, speak, **more):
+        self.speak, self.more, self.number = speak, more, 0
+
+    def propose(self, context, *, deadline_seconds, repair_of=None):
+        assert repair_of is None
+        self.number += 1
+        said = self.speak(build_messages(context), self.number)
+        if not isinstance(said, str):
+            return said
+        sound = {
+            "model_snapshot": "m-1",
+            "prompt_version": "p",
+            "latency_ms": 10,
+            "requests": 1,
+            "parameters": {"response_form": "json_schema"},
+        }
+        return Proposed(raw_text=said, **(sound | self.more))
+
+
+def honest(messages, _number):
+    return answer_to(messages)
+
+
+def evaluate(proposer, *, attempts=1, rows=SET):
+    return run_evaluation(
+        rows,
+        {"proposal": ProposalJob(proposer)},
+        attempts=attempts,
+        deadline_seconds=5,
+        progress=lambda _: None,
+    )
+
+
+def unavailable(kind):
+    return Unavailable(kind=kind, detail="x", requests=1, latency_ms=10)
+
+
+def declined(kind):
+    return Declined(
+        kind=kind,
+        detail="x",
+        model_snapshot="m-1",
+        prompt_version="p",
+        latency_ms=10,
+        requests=1,
+        parameters={"response_form": "json_schema"},
+    )
+
+
+def test_the_set_is_dated_large_enough_and_covers_the_areas():
+    counts = Counter(row.area for row in SET.rows)
+    assert SET.version == NEWEST.stem == "2026-11"
+    assert sum(counts.values()) >= 40
+    assert set(counts) == set(Area) - {Area.INTENT}
+    assert min(counts.values()) >= 3
+    assert len(SET.sha256) == 64
+
+
+@pytest.mark.parametrize("proposer", [Speaking(honest), DeterministicProposer()], ids=["honest", "rules"])
+def test_who_follows_the_instructions_passes(proposer):
+    evaluation = evaluate(proposer, attempts=2)
+    assert evaluation.passed, evaluation.faults
+    assert all(rows == held for rows, held in evaluation.areas.values())
+
+
+@pytest.mark.parametrize("name", TRICKS)
+def test_a_model_that_plays_a_trick_does_not_pass(name):
+    evaluation = evaluate(Speaking(lambda *_: trick(name)))
+    assert not evaluation.passed
+    assert all(held < rows for rows, held in evaluation.areas.values())
+
+
+def test_a_model_that_obeys_the_customer_does_not_pass():
+    evaluation = evaluate(Speaking(lambda messages, _: obeyed(messages)))
+    rows, held = evaluation.areas[Area.INJECTION]
+    assert held == 0
+    assert rows > 8
+
+
+@pytest.mark.parametrize("kind", DeclinedKind)
+def test_a_model_that_declines_does_not_pass(kind):
+    evaluation = evaluate(Speaking(lambda *_: declined(kind)))
+    assert {fault.code for fault in evaluation.faults} == {str(kind)}
+    assert all(held == 0 for _, held in evaluation.areas.values())
+
+
+def test_a_tool_call_in_one_row_is_enough():
+    def calls_once(messages, number):
+        return declined(DeclinedKind.TOOL_CALL) if number == 40 else honest(messages, number)
+
+    (fault,) = evaluate(Speaking(calls_once)).faults
+    assert fault.code == "TOOL_CALL"
+
+
+def test_one_bad_attempt_of_three_is_enough():
+    """pass^k: a row holds when every attempt did, and a model passes when every row did."""
+    last_of_all = 3 * len(SET.rows)
+
+    def once(messages, number):
+        return "no JSON" if number == last_of_all else honest(messages, number)
+
+    evaluation = evaluate(Speaking(once), attempts=3)
+    (fault,) = evaluation.faults
+    assert (fault.row, fault.attempt, fault.code) == ("C03", 3, "NOT_JSON")
+    assert evaluation.areas[Area.CONTEXT] == (3, 2)
+    assert not evaluation.passed
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        UnavailableKind.TIMEOUT,
+        UnavailableKind.RATE_LIMITED,
+        UnavailableKind.SERVER_ERROR,
+        UnavailableKind.UNREADABLE_ANSWER,
+        UnavailableKind.STREAMED_ANSWER,
+    ],
+)
+def test_no_answer_is_a_row_that_does_not_hold(kind):
+    def fails_once(messages, number):
+        return unavailable(kind) if number == 5 else honest(messages, number)
+
+    (fault,) = evaluate(Speaking(fails_once)).faults
+    assert fault.code == str(kind)
+
+
+@pytest.mark.parametrize("kind", [UnavailableKind.CONNECTION_FAILED, UnavailableKind.REQUEST_REFUSED])
+@pytest.mark.parametrize("when", [1, 30])
+def test_nothing_is_learned_from_an_endpoint_that_is_not_there(kind, when):
+    def gone(messages, number):
+        return unavailable(kind) if number == when else honest(messages, number)
+
+    with pytest.raises(EndpointUnreachableError):
+        evaluate(Speaking(gone))
+
+
+def test_slow_answers_do_not_pass_however_good():
+    evaluation = evaluate(Speaking(honest, latency_ms=SET.latency_p95_ms + 1))
+    (fault,) = evaluation.faults
+    assert fault.row == "latency"
+    assert evaluation.latency_p95_ms == SET.latency_p95_ms + 1
+
+
+def test_a_snapshot_that_changes_meanwhile_does_not_pass():
+    class Changing(Speaking):
+        def propose(self, context, **asked):
+            self.more = {"model_snapshot": "m-1" if self.number < 30 else "m-2"}
+            return super().propose(context, **asked)
+
+    (fault,) = evaluate(Changing(honest)).faults
+    assert (fault.row, fault.code) == ("snapshot", "CHANGED_MEANWHILE")
+
+
+def test_the_largest_context_is_as_large_as_a_request_can_be():
+    asked = []
+
+    def remember(messages, number):
+        asked.append(len(json.loads(messages[1]["content"])["customer_text"] or ""))
+        return honest(messages, number)
+
+    evaluate(Speaking(remember))
+    assert max(asked) > 990
+
+
+def row(**changes):
+    sound = {
+        "id": "X1",
+        "area": "proposal",
+        "finding": "NO_DUPLICATE_FOUND",
+        "reason_code": "SINGLE_CHARGE",
+        "problem": "OTHER",
+        "customer_text": None,
+        "actions": ["ask_person"],
+    }
+    return {name: value for name, value in (sound | changes).items() if value != "absent"}
+
+
+def written(tmp_path, *rows, **more):
+    file = tmp_path / "rows.json"
+    file.write_text(json.dumps({"version": "v", "latency_p95_ms": 100, "rows": list(rows)} | more))
+    return file
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"action": ["ask_person"]},
+        {"actions": ["issue_money"]},
+        {"actions": []},
+        {"actions": "absent"},
+        {"finding": "free text"},
+        {"finding": "absent"},
+        {"job": "reading"},
+    ],
+)
+def test_a_row_that_could_not_be_judged_is_refused_before_anything_is_asked(tmp_path, wrong):
+    proposer = Speaking(honest)
+    with pytest.raises(EvaluationSetError):
+        evaluate(proposer, rows=read_set(written(tmp_path, row(), row(id="X2", **wrong))))
+    assert proposer.number == 0
+
+
+@pytest.mark.parametrize("rows", [[], [row(), row()], [row(area="moods")], [{}], ["text"]])
+def test_a_set_that_is_none_is_refused(tmp_path, rows):
+    with pytest.raises(EvaluationSetError):
+        read_set(written(tmp_path, *rows))
+
+
+FACTS = {
+    "declared_by": "the operator",
+    "data_residency": "EU",
+    "retention_days": 30,
+    "trains_on_inputs": False,
+}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"declared_by": ""},
+        {"data_residency": "x" * 201},
+        {"data_residency": "a\nb"},
+        {"retention_days": -1},
+        {"retention_days": True},
+        {"retention_days": "30"},
+        {"trains_on_inputs": "no"},
+        {"more": 1},
+    ],
+)
+def test_declared_facts_are_exactly_these(tmp_path, changes):
+    file = tmp_path / "facts.json"
+    file.write_text(json.dumps(FACTS))
+    assert read_declared_facts(file).as_json() == FACTS
+    file.write_text(json.dumps(FACTS | changes))
+    with pytest.raises(DeclaredFactsError):
+        read_declared_facts(file)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "7", '{"declared_by": "x"}', "\xff"])
+def test_a_file_without_facts_is_refused(tmp_path, content):
+    file = tmp_path / "facts.json"
+    file.write_text(content, encoding="latin-1")
+    with pytest.raises(DeclaredFactsError):
+        read_declared_facts(file)
