@@ -115,7 +115,7 @@ class RedisBreaker:
 
     def _read_state(self) -> BreakerState:
         state, open_until = self._client.hmget(self._keys[0], ["state", "open_until"])
-        found = BreakerState(state or BreakerState.CLOSED)
+        found = BreakerState(str(state)) if state else BreakerState.CLOSED
         over = found is BreakerState.OPEN and self._now() >= int(open_until or 0)
         return BreakerState.HALF_OPEN if over else found
 

@@ -13,6 +13,7 @@ from refunds.evidence.books import Books
 from refunds.evidence.policy import ApplicablePolicy
 from refunds.models import Proposal, RefundWorkflow, RuleResult
 from refunds.proposers.check_results import CheckResult, ValidationFacts
+from refunds.proposers.port import DeclinedKind
 from refunds.proposers.schema import (
     Malformed,
     MalformedReason,
@@ -111,7 +112,7 @@ def _facts(
 def _parsed(proposal: Proposal) -> ParsedProposal | Malformed:
     """Return the stored output as stage 6 classed it; the words themselves may have been erased since."""
     if proposal.output_class != "VALID":
-        reason = proposal.detail
+        reason = MalformedReason.DECLINED if proposal.detail in set(DeclinedKind) else proposal.detail
         known = reason in set(MalformedReason)
         return Malformed(repairable=False, reason=MalformedReason(reason) if known else Defect(reason))
     if proposal.draft is None or proposal.draft.erased_at is not None:

@@ -1,7 +1,9 @@
 import pytest
 
 from tests.journeys.desk import Desk
+from tests.support.asked_model import asked_model
 from tests.support.gateway_simulator import GatewaySimulator
+from tests.support.model_simulator import ModelSimulator
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +17,16 @@ def desk(simulator_process):
     """The product over a real database and the provider's simulator, with a clock that the test moves."""
     simulator_process.reset()
     return Desk(simulator_process)
+
+
+@pytest.fixture(scope="session")
+def running_model(tmp_path_factory):
+    with ModelSimulator(book=tmp_path_factory.mktemp("model") / "book.sqlite3") as simulator:
+        yield simulator
+
+
+@pytest.fixture
+def model(running_model, settings, transactional_db):
+    """The model's simulator, which this process asks; a test arms what goes wrong."""
+    with asked_model(running_model, settings):
+        yield running_model

@@ -54,7 +54,7 @@ class Scripted:
         self.answers, self.asked = list(answers), []
 
     def propose(self, context, *, deadline_seconds, repair_of=None):
-        self.asked.append((deadline_seconds, repair_of))
+        self.asked.append((context, deadline_seconds, repair_of))
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -71,9 +71,11 @@ class Ledger:
         return Permit(allowed=self.allowed, token="t")
 
     def report(self, permit, outcome, *, asked_for):
+        assert permit.token == "t"
         self.heard.append((outcome, asked_for))
 
     def release(self, permit):
+        assert permit.token == "t"
         self.heard.append("released")
 
 
@@ -218,7 +220,7 @@ def test_all_layers_together_make_at_most_so_many_requests():
 def test_each_model_but_the_last_leaves_time_for_the_next():
     models = [Model(name, failed()) for name in ("first", "second", "third")]
     ask(*models, deadline=10.0)
-    given = [model.proposer.asked[0][0] for model in models]
+    given = [model.proposer.asked[0][1] for model in models]
     assert given == pytest.approx([6.0, 6.0, 10.0], abs=0.2)  # nobody took any of it
 
 

@@ -10,6 +10,7 @@ from policies.models import PolicyVersion
 from refunds.evidence.policy import policy_of
 from refunds.models import Proposal, RefundWorkflow, RuleResult
 from refunds.proposers.check_results import CheckRule
+from refunds.proposers.port import DeclinedKind
 from refunds.stages.s07_validate_proposal import validate_proposal
 from refunds.stages.s12_commit_evidence import evidence_transaction
 from refunds.states import OperationState, WorkflowState
@@ -146,6 +147,14 @@ def test_a_malformed_proposal_is_rejected(output_class, detail):
         "GUARDRAILS",
     ]
     assert RuleResult.objects.get(rule="SCHEMA").inputs["reason"] == detail
+    assert_rejected(workflow, "SCHEMA")
+
+
+@pytest.mark.parametrize("kind", DeclinedKind)
+def test_a_model_that_declined_is_a_rejected_proposal_however_it_declined(kind):
+    workflow = proposed(output_class="REJECT", detail=str(kind))
+    assert failed(validate(workflow)) == ["SCHEMA"]
+    assert RuleResult.objects.get(rule="SCHEMA").inputs["reason"] == "DECLINED"
     assert_rejected(workflow, "SCHEMA")
 
 
