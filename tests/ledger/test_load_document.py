@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.contrib.auth.models import User
 
+from ledger.intake import CARD_NUMBER_MASK
 from ledger.models import LedgerEntry, Merchant, Order, Payment
 from tests.factories import make_merchant
 from tests.ledger.loading_files import (
@@ -187,7 +188,7 @@ def test_a_note_follows_the_file_bounded_and_without_card_numbers():
             lambda made: order_of(made).update(note="Paid with 4242 4242 4242 4242.\nGift wrap, please.")
         )
     )
-    assert Order.objects.get().note == "Paid with [card number removed]. Gift wrap, please."
+    assert Order.objects.get().note == f"Paid with {CARD_NUMBER_MASK}. Gift wrap, please."
     load(document(lambda made: order_of(made).update(note="x" * 600)))
     assert Order.objects.get().note == "x" * 500
     load(document())

@@ -7,6 +7,7 @@ import pytest
 
 from ledger.models import Order
 from refunds import pipeline
+from refunds.proposers.customer_text import MASK
 from tests.factories import (
     NOW,
     make_customer,
@@ -141,7 +142,7 @@ def test_what_people_wrote_leaves_masked_and_bounded_from_every_surface(surface)
     )
     document = json.loads(body["messages"][1]["content"])
     sent = document[{"message": "customer_text", "note": "order_note", "guidance": "policy_text"}[surface]]
-    assert sent.startswith("Twice! Card [\u2026], mail [\u2026], phone [\u2026], IBAN [\u2026]")
+    assert sent.startswith(f"Twice! Card {MASK}, mail {MASK}, phone {MASK}, IBAN {MASK}")
     assert len(sent) <= 1000
     for secret in ("4242", "ana@", "555", "WEST", "hunter2", "sk-abc"):
         assert secret not in json.dumps(body)

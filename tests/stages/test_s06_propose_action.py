@@ -6,6 +6,7 @@ import pytest
 from ledger.models import ErasableText, text_sha256
 from refunds.models import Proposal, RefundWorkflow
 from refunds.proposers import asking
+from refunds.proposers.customer_text import MASK
 from refunds.proposers.deterministic import DeterministicProposer
 from refunds.proposers.port import (
     Declined,
@@ -153,8 +154,8 @@ def test_a_note_on_the_order_and_the_policys_prose_are_told_cleaned_and_masked(m
     models(model)
     ask_for_proposal(workflow=workflow, now=NOW)
     context = model.asked[0][0]
-    assert context.order_note == "Ring the bell, or write to [\u2026]"
-    assert context.policy_text == "Duplicates are paid back. Card [\u2026]."
+    assert context.order_note.startswith(f"Ring the bell, or write to {MASK}")
+    assert context.policy_text == f"Duplicates are paid back. Card {MASK}."
 
 
 def test_where_nobody_wrote_anything_nothing_is_told(workflow, models):
@@ -238,7 +239,7 @@ def test_what_is_no_proposal_is_kept_masked_and_cut_with_the_digest_of_all_of_it
     words = f"I cannot. Ask ana@example.com or pay 4242 4242 4242 4242. {'No. ' * 400}"
     models(Scripted(replace(REFUSED, raw_text=words)))
     proposal = propose(workflow)
-    assert proposal.draft.body.startswith("I cannot. Ask [\u2026] or pay [\u2026]. No.")
+    assert proposal.draft.body.startswith(f"I cannot. Ask {MASK} or pay {MASK}. No.")
     assert len(proposal.draft.body) <= 1000
     assert proposal.output_sha256 == text_sha256(words)
 

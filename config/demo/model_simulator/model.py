@@ -15,17 +15,23 @@ _REFUND_MESSAGE = "I checked the payment records: this is a duplicate charge, an
 _PERSON_MESSAGE = "Thank you for explaining this. A colleague should look at it, so I have asked one."
 READING = "message_reading"  # the name of the form that the desk asks a reading in
 _TWICE = re.compile(
-    r"twice|two charges|double|duplicate|doppelt|zweimal|deux fois|dos veces|due volte", re.IGNORECASE
+    r"twice|two (?:charges|times)|double|duplicate|doppelt|zweimal|deux fois|dos veces|due volte|twee keer",
+    re.IGNORECASE,
 )
-_REFUND = re.compile(r"refund|money back|zur\u00fcck|rembours|reembols|rimbors", re.IGNORECASE)
-_ACCOUNT = re.compile(r"password|passwort|sign in|log ?in|my account", re.IGNORECASE)
-_ORDER = re.compile(r"deliver|arriv|parcel|where is|lieferung", re.IGNORECASE)
+_REFUND = re.compile(
+    r"refund|money back|return it|geld zur|rembours|reembols|rimbors|terugbetal", re.IGNORECASE
+)
+_ACCOUNT = re.compile(r"password|passwort|sign in|log ?in|my account|mi cuenta|anmelden", re.IGNORECASE)
+_ORDER = re.compile(r"deliver|arriv|parcel|where is|warehouse|lieferung|colis|pakket", re.IGNORECASE)
 _NUMBER = re.compile(r"#\s?([A-Za-z0-9][A-Za-z0-9/_-]{1,40})|\b(\d{4,8})\b(?![.,]\d)")
+# The first language of which a word is found.
 _LANGUAGES = {
-    "de": re.compile(r"\b(?:ich|bitte|wurde|nicht|doppelt|zweimal)\b", re.IGNORECASE),
-    "fr": re.compile(r"\b(?:je|vous|deux fois|bonjour|merci)\b", re.IGNORECASE),
-    "es": re.compile(r"\b(?:dos veces|por favor|gracias|pedido)\b", re.IGNORECASE),
-    "en": re.compile(r"\b(?:i|the|my|please|twice|order)\b", re.IGNORECASE),
+    "de": re.compile(r"\b(?:ich|bitte|wurde|nicht|der|die|das)\b", re.IGNORECASE),
+    "fr": re.compile(r"\b(?:je|vous|deux|bonjour|merci|mon)\b", re.IGNORECASE),
+    "es": re.compile(r"\b(?:dos|por favor|gracias|pedido|quiero)\b", re.IGNORECASE),
+    "it": re.compile(r"\b(?:mi|vorrei|ordine|grazie)\b", re.IGNORECASE),
+    "nl": re.compile(r"\b(?:ik|mijn|bestelling|wanneer)\b", re.IGNORECASE),
+    "en": re.compile(r"\b(?:i|the|my|please|twice|order|when)\b", re.IGNORECASE),
 }
 
 
