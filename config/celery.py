@@ -49,6 +49,7 @@ app.conf.update(
     task_create_missing_queues=True,
     task_routes={
         "refunds.advance_workflow": {"queue": ASSISTANT},
+        "refunds.read_message": {"queue": ASSISTANT},
         "refunds.submit_operation": {"queue": MONEY},
         "refunds.reconcile_operation": {"queue": MONEY},
         "refunds.apply_webhook": {"queue": MONEY},

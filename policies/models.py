@@ -23,6 +23,11 @@ class PolicyVersion(AppendOnlyModel):
     effective_from = models.DateTimeField()
     effective_to = models.DateTimeField(null=True, blank=True, help_text="Exclusive; empty means open-ended.")
     rules = models.JSONField()
+    guidance = models.TextField(
+        blank=True,
+        max_length=1000,
+        help_text="The rules in prose, for their wording only: it decides nothing.",
+    )
     source_reference = models.CharField(max_length=200)
     approved_by = models.CharField(max_length=80)
     approved_at = models.DateTimeField()

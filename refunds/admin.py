@@ -15,6 +15,7 @@ from refunds.models import (
     GatewayAttempt,
     GatewayResponse,
     GatewayWebhook,
+    MessageReading,
     ModelQualification,
     Proposal,
     ReconciliationCheck,
@@ -277,4 +278,15 @@ class CustomerMessageAdmin(ReadOnlyAdmin):
     exclude = ("text",)
     list_display = ("id", "workflow", "text_sha256", "at")
     list_select_related = ("workflow",)
+    search_fields = ("=workflow__id", "=workflow__reference")
+
+
+@admin.register(MessageReading)
+class MessageReadingAdmin(ReadOnlyAdmin):
+    """What models made of messages: suggestions for one page, and no evidence."""
+
+    merchant_path = "workflow__merchant"
+    list_display = ("id", "workflow", "reader", "model_snapshot", "output_class", "intent", "problem", "at")
+    list_select_related = ("workflow",)
+    list_filter = ("output_class", "reader", "intent")
     search_fields = ("=workflow__id", "=workflow__reference")

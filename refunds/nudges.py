@@ -24,6 +24,11 @@ def advance(workflow_id: str) -> Nudge:
     return Nudge("advance_workflow", {"workflow_id": workflow_id})
 
 
+def read_message(workflow_id: str) -> Nudge:
+    """Return the nudge that has a model read what a customer wrote without naming an order."""
+    return Nudge("read_message", {"workflow_id": workflow_id})
+
+
 def submit(operation_id: str) -> Nudge:
     """Return the nudge that submits an operation."""
     return Nudge("submit_operation", {"operation_id": operation_id})

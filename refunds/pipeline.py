@@ -14,7 +14,7 @@ from approvals.models import ApprovalRequest
 from approvals.states import ApprovalState
 from ledger.sources.port import SourceUnavailable
 from policies.rules import PolicyRules
-from refunds.actions import contact, giving_order, provider_events, withdrawal
+from refunds.actions import contact, giving_order, provider_events, reading_message, withdrawal
 from refunds.casework import cancellation, cancelling, claims, given_reference, resolve, staff_start
 from refunds.casework.owned_case import CaseAction, find_case, owned_case
 from refunds.casework.provider_evidence import ProviderStatement
@@ -25,6 +25,7 @@ from refunds.gateways.contract import ProviderContract
 from refunds.gateways.port import AnswerClass, Gateway
 from refunds.models import RefundOperation, RefundWorkflow, RefundWorkflowEvent
 from refunds.nudges import DELIVER, Nudge, advance, reconcile, reconcile_named, reconcile_now, submit
+from refunds.nudges import read_message as read_nudge
 from refunds.stages.s01_authorize_request import SignedIn, authorize_request
 from refunds.stages.s02_open_workflow import open_workflow
 from refunds.stages.s03_retrieve_policy import retrieve_policy
@@ -72,8 +73,8 @@ def open_request(
     opened = open_workflow(
         request=request, message=message, problem=problem, client_token=client_token, now=now
     )
-    nudges = (advance(opened.workflow_id),) if request.order_id is not None else ()
-    return Opened(opened.workflow_id, opened.created, nudges, opened.first_event)
+    nudge = read_nudge if request.order_id is None else advance
+    return Opened(opened.workflow_id, opened.created, (nudge(opened.workflow_id),), opened.first_event)
 
 
 def give_order(*, signed_in: SignedIn, workflow_id: str, order_number: str, now: datetime) -> Opened:
@@ -95,7 +96,13 @@ def withdraw_request(*, signed_in: SignedIn, workflow_id: str, now: datetime) ->
 
 def add_message(*, signed_in: SignedIn, workflow_id: str, message: str, now: datetime) -> tuple[Nudge, ...]:
     """Keep more words about an own request; raises ``RequestNotFoundError`` and ``MessageRefusedError``."""
-    contact.add_message(signed_in=signed_in, workflow_id=workflow_id, message=message, now=now)
+    waits = contact.add_message(signed_in=signed_in, workflow_id=workflow_id, message=message, now=now)
+    return (read_nudge(workflow_id),) if waits else ()
+
+
+def read_message(*, workflow_id: str, clock: Callable[[], datetime]) -> tuple[Nudge, ...]:
+    """Have a model read what a customer wrote without naming an order: a suggestion that moves nothing."""
+    reading_message.read_message(workflow_id=workflow_id, clock=clock)
     return ()
 
 

@@ -56,6 +56,13 @@ def advance_workflow(*, workflow_id: str, traceparent: str = "", **_later: Any) 
     send_nudges(pipeline.advance_workflow(workflow_id=workflow_id, clock=now_utc))
 
 
+@shared_task(name="refunds.read_message", max_retries=0)
+def read_message(*, workflow_id: str, traceparent: str = "", **_later: Any) -> None:
+    """Have a model read what a customer wrote without naming an order; lost, it costs a suggestion."""
+    start_trace(traceparent)
+    send_nudges(pipeline.read_message(workflow_id=workflow_id, clock=now_utc))
+
+
 @shared_task(name="refunds.submit_operation", max_retries=0)
 def submit_operation(*, operation_id: str, traceparent: str = "", **_later: Any) -> None:
     """Submit one operation (stage 10)."""

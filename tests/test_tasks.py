@@ -30,6 +30,7 @@ pytestmark = pytest.mark.django_db
 TRACE = f"00-{'a' * 32}-{'b' * 16}-01"
 NAMES = {
     "refunds.advance_workflow": ["workflow_id"],
+    "refunds.read_message": ["workflow_id"],
     "refunds.submit_operation": ["operation_id"],
     "refunds.reconcile_operation": ["operation_id", "cause", "seen_reference"],
     "refunds.resume_workflows": [],
@@ -107,7 +108,7 @@ def test_money_the_model_and_mail_have_queues_of_their_own():
     queues = {name: app.amqp.router.route({}, name)["queue"].name for name in NAMES}
     assert queues["refunds.submit_operation"] == queues["refunds.reconcile_operation"] == MONEY == "money"
     assert queues["refunds.apply_webhook"] == queues["refunds.compare_books"] == MONEY
-    assert queues["refunds.advance_workflow"] == ASSISTANT == "assistant"
+    assert queues["refunds.advance_workflow"] == queues["refunds.read_message"] == ASSISTANT == "assistant"
     assert queues["refunds.retry_notifications"] == MAIL == "mail"
     mail = {"refunds.retry_notifications", "refunds.deliver_notifications"}
     assert {queues[name] for name in mail} == {MAIL}
@@ -118,6 +119,7 @@ def test_money_the_model_and_mail_have_queues_of_their_own():
 def test_money_is_never_retried_by_the_broker():
     assert app.tasks["refunds.submit_operation"].max_retries == 0
     assert app.tasks["refunds.reconcile_operation"].max_retries == 0
+    assert app.tasks["refunds.read_message"].max_retries == 0
     assert app.conf.task_acks_late
     assert not app.conf.task_publish_retry
 

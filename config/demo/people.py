@@ -42,6 +42,7 @@ READABLE: Final = {
         "proposal",
         "ruleresult",
         "customermessage",
+        "messagereading",
     ),
 }
 

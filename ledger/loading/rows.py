@@ -52,6 +52,7 @@ class OrderRow:
     customer: str | None = None
     buyer: CustomerRow | None = None
     description: str | None = None
+    note: str | None = None
     product_type: str | None = None
     status: str | None = None
     total_minor_units: int | None = None

@@ -66,6 +66,11 @@ class Order(models.Model):
     customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="orders")
     number = models.CharField(max_length=64)
     description = models.CharField(max_length=200, blank=True)
+    note = models.CharField(
+        max_length=500,
+        blank=True,
+        help_text="What the shop noted on the order: free text, which decides nothing.",
+    )
     product_type = models.CharField(max_length=40, default="GOODS")
     status = models.CharField(max_length=40, default="PLACED")
     total_minor_units = models.BigIntegerField(null=True, blank=True)

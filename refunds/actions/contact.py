@@ -19,16 +19,17 @@ _W = WorkflowState
 _WITH_PEOPLE_OR_RUNNING: Final = frozenset({_W.REQUIRES_HUMAN_APPROVAL, _W.MANUAL_REVIEW, _W.EXECUTING})
 
 
-def add_message(*, signed_in: SignedIn, workflow_id: str, message: str, now: datetime) -> None:
+def add_message(*, signed_in: SignedIn, workflow_id: str, message: str, now: datetime) -> bool:
     """Keep more words about an own open request and count a contact; the same words twice are kept once.
 
-    Raises ``RequestNotFoundError`` and ``MessageRefusedError``.
+    Return whether the request waits for its order. Raises ``RequestNotFoundError`` and ``MessageRefusedError``.
     """
     own_request(signed_in=signed_in, workflow_id=workflow_id)
     with evidence_transaction(workflow_id=workflow_id, now=now) as evidence:
         if evidence.workflow.state in TERMINAL_WORKFLOW_STATES:
             raise MessageRefusedError("REQUEST_CLOSED")
         add_contact(workflow_id=workflow_id, message=message, now=now)
+        return evidence.workflow.order_id is None
 
 
 def ask_person(*, signed_in: SignedIn, workflow_id: str, now: datetime) -> None:

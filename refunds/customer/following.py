@@ -1,5 +1,6 @@
 """Following: the list of one's own requests, and the page of each, which keeps itself up to date."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -11,12 +12,14 @@ from django_htmx.http import HTMX_STOP_POLLING
 
 from ledger.clock import now_utc
 from refunds.customer.access import for_customers, is_refresh, own_request
+from refunds.customer.draft import draft_for
 from refunds.customer.forms import OrderForm
 from refunds.customer.live import Live, live_of
 from refunds.customer.notices import take_notice
 from refunds.customer.offers import offers_of
 from refunds.customer.orders import ANOTHER_ORDER, order_choices
 from refunds.customer.progress import steps_of
+from refunds.customer.suggestion import Suggestion, suggestion_for
 from refunds.facts import RequestReport, report_requests
 from refunds.models import RefundWorkflow
 from refunds.selectors.requests import PAGE_SIZE, list_messages, list_recent_orders, list_requests
@@ -52,12 +55,14 @@ def refreshed_status(request: HttpRequest, signed_in: SignedIn, reference: str) 
     if not is_refresh(request):
         return redirect("support:request", reference=workflow.reference)
     report = report_requests([workflow])[0]
-    live = live_of(report, now=now_utc())
+    beside = _beside(workflow)
+    live = live_of(report, now=now_utc(), beside=beside.texts)
     unchanged = get_conditional_response(request, etag=live.etag)
     response = unchanged or render(
         request,
         "customer/_refreshed.html",
-        _status_context(report, live) | {"announce": request.GET.get("shown") != report.statement.key},
+        _status_context(report, live, beside)
+        | {"announce": request.GET.get("shown") != report.statement.key},
         status=HTMX_STOP_POLLING if live.seconds is None else 200,
     )
     response.headers["ETag"] = live.etag
@@ -74,15 +79,18 @@ def status_page(
 ) -> HttpResponse:
     """Return the page of an own request; a refused ``order_form`` is shown with its errors, as 422."""
     report = report_requests([workflow])[0]
-    context = _status_context(report, live_of(report, now=now_utc())) | {
+    beside = _beside(workflow)
+    live = live_of(report, now=now_utc(), beside=beside.texts)
+    context = _status_context(report, live, beside) | {
         "messages_written": list_messages(workflow_id=workflow.pk),
         "notice": take_notice(request, reference=workflow.reference),
     }
     if context["offers"].name_order or order_form is not None:
-        form = order_form or OrderForm()
+        orders = order_choices(list_recent_orders(customer_id=signed_in.customer_id))
+        form = order_form or beside.suggestion.order_form(orders)
         context |= {
             "form": form,
-            "orders": order_choices(list_recent_orders(customer_id=signed_in.customer_id)),
+            "orders": orders,
             "chosen": form["order"].value(),
             "another": ANOTHER_ORDER,
         }
@@ -90,9 +98,27 @@ def status_page(
     return render(request, "customer/request.html", context, status=422 if refused else 200)
 
 
-def _status_context(report: RequestReport, live: Live) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """What a page says beside the catalogue, labelled as a program's: a suggestion, and a model's draft."""
+
+    suggestion: Suggestion
+    draft: str
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return (*self.suggestion.texts, self.draft)
+
+
+def _beside(workflow: RefundWorkflow) -> _Beside:
+    return _Beside(suggestion_for(workflow), draft_for(workflow))
+
+
+def _status_context(report: RequestReport, live: Live, beside: _Beside) -> dict[str, Any]:
     return {
         "report": report,
+        "suggestion": beside.suggestion,
+        "draft": beside.draft,
         "steps": steps_of(report.statement, report.facts),
         "offers": offers_of(report.workflow),
         "live": live,

@@ -26,14 +26,15 @@ class Live:
         return json.dumps({"If-None-Match": self.etag})
 
 
-def live_of(report: RequestReport, *, now: datetime) -> Live:
-    """Return how the page of a request goes on."""
+def live_of(report: RequestReport, *, now: datetime, beside: tuple[str, ...] = ()) -> Live:
+    """Return how the page of a request goes on; ``beside`` are the sentences beside the report's own."""
     seconds = None if report.statement.closed else _seconds(report, now)
     shown = [
         report.facts.to_json(),
         asdict(report.statement),
         [[line.at.isoformat(), line.text] for line in report.timeline],
         seconds,
+        beside,
     ]
     return Live(seconds, f'"{sha256(json.dumps(shown).encode()).hexdigest()[:32]}"')
 

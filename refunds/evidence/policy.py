@@ -17,6 +17,7 @@ class ApplicablePolicy:
     rules: PolicyRules
     effective_from: datetime
     effective_to: datetime | None
+    guidance: str = ""  # prose, untrusted; no rule is read from it
 
     def in_force(self, at: datetime) -> bool:
         """Tell whether the version's period holds ``at``; its end is exclusive."""
@@ -43,6 +44,7 @@ def read_policy(version: PolicyVersion) -> ApplicablePolicy | PolicyUnusable:
         rules=rules,
         effective_from=version.effective_from,
         effective_to=version.effective_to,
+        guidance=version.guidance,
     )
 
 

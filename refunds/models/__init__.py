@@ -1,5 +1,5 @@
 from refunds.models.books import BookComparison, BookDifference, FreezingEntry
-from refunds.models.decisions import CustomerMessage, Proposal, RuleResult
+from refunds.models.decisions import CustomerMessage, MessageReading, Proposal, RuleResult
 from refunds.models.gateway import GatewayAttempt, GatewayResponse, ReconciliationCheck
 from refunds.models.operation import RefundOperation, RefundOperationEvent
 from refunds.models.qualification import ModelQualification
@@ -14,6 +14,7 @@ __all__ = [
     "GatewayAttempt",
     "GatewayResponse",
     "GatewayWebhook",
+    "MessageReading",
     "ModelQualification",
     "Proposal",
     "ReconciliationCheck",

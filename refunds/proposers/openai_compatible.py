@@ -1,4 +1,4 @@
-"""A proposer that asks any server which speaks OpenAI's chat completions, through the official SDK.
+"""A proposer and reader that asks any server which speaks OpenAI's chat completions, through the official SDK.
 
 The SDK's own retries are off and its parsing is not used: nothing that it returns is trusted.
 Source: platform.openai.com/docs/guides/structured-outputs.
@@ -25,8 +25,9 @@ from refunds.proposers.port import (
     Unavailable,
     UnavailableKind,
 )
-from refunds.proposers.prompts import PROMPT_VERSION, build_messages
+from refunds.proposers.prompts import Question, proposal_question, reading_question
 from refunds.proposers.qualification import endpoint_host
+from refunds.proposers.reading import ReadingContext
 from refunds.proposers.response_forms import form_of, in_form, remember_form
 
 
@@ -48,11 +49,20 @@ class OpenAICompatibleProposer:
         self, context: ProposalContext, *, deadline_seconds: float, repair_of: str | None = None
     ) -> ProposalResult:
         """Ask the model; see `Proposer.propose`."""
-        question = self._question(context, repair_of=repair_of)
+        return self._answer(proposal_question(context, repair_of=repair_of), deadline_seconds)
+
+    def read_message(
+        self, context: ReadingContext, *, deadline_seconds: float, repair_of: str | None = None
+    ) -> ProposalResult:
+        """Ask the model; see `MessageReader.read_message`."""
+        return self._answer(reading_question(context, repair_of=repair_of), deadline_seconds)
+
+    def _answer(self, question: Question, deadline_seconds: float) -> ProposalResult:
+        request = self._request(question)
         attempts = Attempts(deadline_seconds=deadline_seconds)
         try:
             with self._client() as client:
-                body = attempts.run(lambda seconds: question.ask(client, seconds=seconds))
+                body = attempts.run(lambda seconds: request.ask(client, seconds=seconds))
         except NotAnsweredError as failure:
             return Unavailable(
                 kind=failure.kind,
@@ -60,20 +70,20 @@ class OpenAICompatibleProposer:
                 requests=attempts.requests,
                 latency_ms=attempts.elapsed_ms(),
             )
-        remember_form(question.form, base_url=self._base_url, model=self._model)
-        return self._result(body, question, attempts)
+        remember_form(request.form, base_url=self._base_url, model=self._model)
+        return self._result(body, request, attempts)
 
-    def _question(self, context: ProposalContext, *, repair_of: str | None) -> "_Question":
+    def _request(self, question: Question) -> "_Request":
         parameters = self._parameters
-        request: dict[str, Any] = {
+        asked: dict[str, Any] = {
             "model": self._model,
-            "messages": build_messages(context, repair_of=repair_of),
+            "messages": list(question.messages),
             parameters.output_limit_field: parameters.max_output_tokens,
         }
         if parameters.temperature is not None:
-            request["temperature"] = parameters.temperature
+            asked["temperature"] = parameters.temperature
         form = form_of(base_url=self._base_url, model=self._model)
-        return _Question(request, form, length_limits=parameters.length_limits)
+        return _Request(question, asked, form, length_limits=parameters.length_limits)
 
     def _client(self) -> openai.OpenAI:
         """Return a client of its own for each question: no connection outlives it or crosses a fork."""
@@ -87,7 +97,7 @@ class OpenAICompatibleProposer:
             http_client=httpx2.Client(transport=BoundedTransport(transport), follow_redirects=False),
         )
 
-    def _result(self, body: bytes, question: "_Question", attempts: Attempts) -> ProposalResult:
+    def _result(self, body: bytes, request: "_Request", attempts: Attempts) -> ProposalResult:
         answer = read_answer(body)
         requests, latency_ms = attempts.requests, attempts.elapsed_ms()
         if answer is None:
@@ -98,29 +108,20 @@ class OpenAICompatibleProposer:
                 requests=requests,
                 latency_ms=latency_ms,
             )
-        snapshot = answer.model or self._model
-        parameters, request_sha256 = self._evidence(question.form), canonical_sha256(question.body)
+        question = request.question
+        evidence: dict[str, Any] = {
+            "model_snapshot": answer.model or self._model,
+            "prompt_version": question.template.label,
+            "prompt_sha256": question.template.sha256,
+            "context_sha256": question.context_sha256,
+            "request_sha256": canonical_sha256(request.body),
+            "parameters": self._evidence(request.form),
+            "latency_ms": latency_ms,
+            "requests": requests,
+        }
         if isinstance(answer, Answer):
-            return Proposed(
-                raw_text=answer.text,
-                model_snapshot=snapshot,
-                prompt_version=PROMPT_VERSION,
-                latency_ms=latency_ms,
-                requests=requests,
-                parameters=parameters,
-                request_sha256=request_sha256,
-            )
-        return Declined(
-            kind=answer.kind,
-            detail=answer.detail,
-            model_snapshot=snapshot,
-            prompt_version=PROMPT_VERSION,
-            latency_ms=latency_ms,
-            requests=requests,
-            raw_text=answer.kept,
-            parameters=parameters,
-            request_sha256=request_sha256,
-        )
+            return Proposed(raw_text=answer.text, **evidence)
+        return Declined(kind=answer.kind, detail=answer.detail, raw_text=answer.kept, **evidence)
 
     def _evidence(self, form: ResponseForm) -> dict[str, Scalar]:
         """Return what the answered request asked with; of the address only its host, which holds no secret."""
@@ -131,16 +132,19 @@ class OpenAICompatibleProposer:
         }
 
 
-class _Question:
+class _Request:
     """One request body, which takes another form when the server refuses the first."""
 
-    def __init__(self, request: dict[str, Any], form: ResponseForm, *, length_limits: bool) -> None:
-        self._request, self._length_limits = request, length_limits
+    def __init__(
+        self, question: Question, asked: dict[str, Any], form: ResponseForm, *, length_limits: bool
+    ) -> None:
+        self.question = question
+        self._asked, self._length_limits = asked, length_limits
         self._take(form)
 
     def _take(self, form: ResponseForm) -> None:
         self.form = form
-        self.body = in_form(self._request, form, length_limits=self._length_limits)
+        self.body = in_form(self._asked, form, self.question, length_limits=self._length_limits)
 
     def ask(self, client: openai.OpenAI, *, seconds: float) -> bytes:
         """Send the request once and return the body of its answer. Raises NotAnsweredError."""

@@ -13,18 +13,19 @@ from refunds.proposers.characters import has_unsafe_characters
 from refunds.proposers.schema import ProposedAction
 
 Scalar = str | int | float | bool
-MAX_CUSTOMER_TEXT: Final = 1000
+MAX_CUSTOMER_TEXT: Final = 1000  # of each untrusted text: the customer's, an order's note, a policy's prose
 _CODE: Final = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 _LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:-]{0,63}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProposalContext:
-    """Everything a proposer may know: codes of established facts, and the customer's words as data.
+    """Everything a proposer may know: codes of established facts, and what people wrote as data.
 
     There is no room for an amount, currency, name, customer, merchant, order or payment. `finding`,
-    `reason_code` and `problem` are UPPER_SNAKE codes; `policy_version` is a label; `customer_text` comes from
-    `prepare_customer_text` and may be absent. Raises ValueError for anything else.
+    `reason_code` and `problem` are UPPER_SNAKE codes; `policy_version` is a label. The three texts are untrusted,
+    come from `prepare_customer_text` and may be absent: the customer's words, the shop's note on the order, and the
+    prose of the policy. Raises ValueError for anything else.
     """
 
     finding: str
@@ -33,6 +34,8 @@ class ProposalContext:
     policy_version: str
     allowed_actions: tuple[ProposedAction, ...]
     customer_text: str | None = field(default=None, repr=False)
+    order_note: str | None = field(default=None, repr=False)
+    policy_text: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         codes = (self.finding, self.reason_code, *(() if self.problem is None else (self.problem,)))
@@ -42,9 +45,13 @@ class ProposalContext:
             raise ValueError("policy_version is a short label")
         if not all(isinstance(action, ProposedAction) for action in self.allowed_actions):
             raise ValueError("allowed_actions holds ProposedAction members only")
-        text = self.customer_text
-        if text is not None and (len(text) > MAX_CUSTOMER_TEXT or has_unsafe_characters(text)):
-            raise ValueError("customer_text must come from prepare_customer_text")
+        if not all(map(is_prepared, (self.customer_text, self.order_note, self.policy_text))):
+            raise ValueError("customer_text, order_note and policy_text must come from prepare_customer_text")
+
+
+def is_prepared(text: str | None) -> bool:
+    """Say whether an untrusted text is absent, or bounded and free of unsafe characters."""
+    return text is None or (len(text) <= MAX_CUSTOMER_TEXT and not has_unsafe_characters(text))
 
 
 class UnavailableKind(StrEnum):
@@ -85,8 +92,9 @@ class DeclinedKind(StrEnum):
 class Proposed:
     """A model said something. `raw_text` is untrusted, possibly malformed, and belongs in no log.
 
-    `parameters` are those of the request that was answered, with the form of answer that it asked for and the
-    host of its address; `request_sha256` is over its whole body as canonical JSON. Both are empty without a model.
+    The digests are SHA-256 in hex, of the prompt's file, of the document that stood in the user message, and of the
+    whole request as canonical JSON. `parameters` are those of the request that was answered, with the form of answer
+    that it asked for and the host of its address. All are empty where nothing left the process.
     """
 
     raw_text: str = field(repr=False)
@@ -94,8 +102,10 @@ class Proposed:
     prompt_version: str
     latency_ms: int
     requests: int
-    parameters: dict[str, Scalar] = field(default_factory=dict)
+    prompt_sha256: str = ""
+    context_sha256: str = ""
     request_sha256: str = ""
+    parameters: dict[str, Scalar] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +122,7 @@ class Unavailable:
 class Declined:
     """A model answered without a proposal. `raw_text` is kept for the redacted record only, never shown.
 
-    `parameters` and `request_sha256` are as in `Proposed`.
+    The digests and parameters are those of `Proposed`.
     """
 
     kind: DeclinedKind
@@ -122,8 +132,10 @@ class Declined:
     latency_ms: int
     requests: int
     raw_text: str = field(default="", repr=False)
-    parameters: dict[str, Scalar] = field(default_factory=dict)
+    prompt_sha256: str = ""
+    context_sha256: str = ""
     request_sha256: str = ""
+    parameters: dict[str, Scalar] = field(default_factory=dict)
 
 
 ProposalResult = Proposed | Unavailable | Declined

@@ -11,7 +11,7 @@ from refunds.proposers.breaker import BreakerState
 from refunds.proposers.deterministic import DETERMINISTIC, DeterministicProposer
 from refunds.proposers.openai_compatible import OpenAICompatibleProposer
 from refunds.proposers.parameters import ModelParameters
-from refunds.proposers.prompts import PROMPT_VERSION
+from refunds.proposers.prompts import PROMPT_VERSIONS
 from refunds.proposers.qualification import ModelConfiguration
 from refunds.proposers.redis_breaker import RedisBreaker, connect
 from refunds.proposers.router import RoutedModel
@@ -50,7 +50,7 @@ def configuration_of(model: str) -> ModelConfiguration:
     return ModelConfiguration(
         model=model,
         base_url=settings.OPENAI_BASE_URL,
-        prompt_version=PROMPT_VERSION,
+        prompt_version=PROMPT_VERSIONS,
         schema_version=SCHEMA_VERSION,
         parameters=_parameters().as_evidence(),
     )

@@ -6,9 +6,11 @@ this process lives. Whatever the form, the answer is validated here in the same 
 
 import copy
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 from refunds.proposers.parameters import ResponseForm
+from refunds.proposers.prompts import Question
 from refunds.proposers.schema import PROPOSAL_SCHEMA
 
 _LENGTH_LIMITS: Final = ("minLength", "maxLength", "pattern")
@@ -29,23 +31,25 @@ def remember_form(form: ResponseForm, *, base_url: str, model: str) -> None:
     _known[base_url, model] = form
 
 
-def in_form(request: dict[str, Any], form: ResponseForm, *, length_limits: bool) -> dict[str, Any]:
+def in_form(
+    request: dict[str, Any], form: ResponseForm, question: Question, *, length_limits: bool
+) -> dict[str, Any]:
     """Return the request as one that asks for this form; ``messages`` begins with the instructions."""
-    schema = schema_to_send(length_limits=length_limits)
+    schema = schema_to_send(question.schema, length_limits=length_limits)
     if form is ResponseForm.JSON_SCHEMA:
-        described = {"name": "refund_proposal", "strict": True, "schema": schema}
+        described = {"name": question.answer_name, "strict": True, "schema": schema}
         return {**request, "response_format": {"type": str(form), "json_schema": described}}
     in_words = {"role": "system", "content": _IN_WORDS.format(schema=json.dumps(schema))}
     first, *others = request["messages"]
     return {**request, "messages": [first, in_words, *others], "response_format": {"type": str(form)}}
 
 
-def schema_to_send(*, length_limits: bool) -> dict[str, Any]:
-    """Return the proposal schema as a server is given it; what it leaves out is still validated here."""
-    schema = copy.deepcopy(PROPOSAL_SCHEMA)
-    del schema["$schema"]
+def schema_to_send(schema: Mapping[str, Any] = PROPOSAL_SCHEMA, *, length_limits: bool) -> dict[str, Any]:
+    """Return the schema of an answer as a server is given it; what it leaves out is still validated here."""
+    sent = copy.deepcopy(dict(schema))
+    del sent["$schema"]
     if not length_limits:
-        for definition in schema["properties"].values():
+        for definition in sent["properties"].values():
             for keyword in _LENGTH_LIMITS:
                 definition.pop(keyword, None)
-    return schema
+    return sent

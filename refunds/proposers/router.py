@@ -4,15 +4,17 @@ Whoever is not qualified in exactly this configuration is not asked. One that an
 one that qualified is not believed. Either way the next in line is asked, and the proposal's evidence names why.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol
 
 import structlog
 
 from refunds.proposers.breaker import Breaker, outcome_of
 from refunds.proposers.port import ProposalContext, ProposalResult, Proposer, Unavailable, UnavailableKind
 from refunds.proposers.qualification import ModelConfiguration, Qualification, find_qualification, is_of
+from refunds.proposers.reading import MessageReader, ReadingContext
 
 logger = structlog.get_logger("model")
 
@@ -29,16 +31,20 @@ class Admission:
     asked_for: str = ""
 
 
+class Model(Proposer, MessageReader, Protocol):
+    """Something that can be asked both questions."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RoutedModel:
     """A configured model. It is never asked but through ``admitted``."""
 
-    proposer: Proposer
+    proposer: Model
     configuration: ModelConfiguration
     breaker: Breaker
 
-    def admitted(self, admission: Admission) -> Proposer:
-        """Return what to ask for one proposal: the model behind its breaker, or a refusal to ask it."""
+    def admitted(self, admission: Admission) -> "_Guarded | _NotAsked":
+        """Return what to ask for one proposal or reading: the model behind its breaker, or a refusal to ask it."""
         found = find_qualification(self.configuration, admission.qualifications, now=admission.now)
         if isinstance(found, UnavailableKind):
             return _NotAsked(found)
@@ -54,6 +60,18 @@ class _NotAsked:
     ) -> Unavailable:
         """Say why, at once."""
         del context, deadline_seconds, repair_of
+        return self.said
+
+    def read_message(
+        self, context: ReadingContext, *, deadline_seconds: float, repair_of: str | None = None
+    ) -> Unavailable:
+        """Say why, at once."""
+        del context, deadline_seconds, repair_of
+        return self.said
+
+    @property
+    def said(self) -> Unavailable:
+        """Why it is not asked."""
         return Unavailable(kind=self.kind, detail="not asked", requests=0, latency_ms=0)
 
 
@@ -66,16 +84,30 @@ class _Guarded:
     def propose(
         self, context: ProposalContext, *, deadline_seconds: float, repair_of: str | None = None
     ) -> ProposalResult:
+        """Ask for a proposal; see ``_taken``."""
+        model = self.routed.proposer
+        return self._taken(
+            lambda: model.propose(context, deadline_seconds=deadline_seconds, repair_of=repair_of)
+        )
+
+    def read_message(
+        self, context: ReadingContext, *, deadline_seconds: float, repair_of: str | None = None
+    ) -> ProposalResult:
+        """Ask for a reading; see ``_taken``."""
+        model = self.routed.proposer
+        return self._taken(
+            lambda: model.read_message(context, deadline_seconds=deadline_seconds, repair_of=repair_of)
+        )
+
+    def _taken(self, ask: Callable[[], ProposalResult]) -> ProposalResult:
         """Ask if the breaker allows it, and take the answer if it comes from the model that qualified."""
         breaker = self.routed.breaker
         permit = breaker.admit()
         if not permit.allowed:
-            return _NotAsked(UnavailableKind.CIRCUIT_OPEN).propose(context, deadline_seconds=deadline_seconds)
+            return _NotAsked(UnavailableKind.CIRCUIT_OPEN).said
         outcome = None
         try:
-            result = self.routed.proposer.propose(
-                context, deadline_seconds=deadline_seconds, repair_of=repair_of
-            )
+            result = ask()
             outcome = outcome_of(result)
         finally:
             if outcome is None:

@@ -60,8 +60,23 @@ PROPOSAL_SCHEMA: Final[dict[str, Any]] = {
         },
     },
 }
-_VALIDATOR: Final = Draft202012Validator(PROPOSAL_SCHEMA)
-_KNOWN_KEYS: Final = frozenset(PROPOSAL_SCHEMA["properties"])
+
+
+class Form:
+    """The form of one answer: its schema, and how much of its content decides whether a defect is one of form only.
+
+    `actions`: the field in which an invented member is never asked for again. `tolerated`: rules about language that
+    the form's own values break.
+    """
+
+    def __init__(self, schema: dict[str, Any], *, actions: str = "", tolerated: frozenset[str]) -> None:
+        self.validator = Draft202012Validator(schema)
+        self.known_keys = frozenset(schema["properties"])
+        self.actions = actions
+        self.tolerated = tolerated
+
+
+_PROPOSAL: Final = Form(PROPOSAL_SCHEMA, actions="recommended_action", tolerated=DRAFT_RULES)
 
 
 class ProposalClass(StrEnum):
@@ -151,6 +166,19 @@ class Malformed:
 
 def parse_proposal(raw: str | bytes) -> ParsedProposal | Malformed:
     """Turn what a model said into a proposal, or say what is wrong with it. Never raises."""
+    document = read_form(raw, _PROPOSAL)
+    if isinstance(document, Malformed):
+        return document
+    return ParsedProposal(
+        recommended_action=ProposedAction(document["recommended_action"]),
+        reason_code=ProposalReason(document["reason_code"]),
+        requires_human_review=document["requires_human_review"],
+        customer_message=document["customer_message"],
+    )
+
+
+def read_form(raw: str | bytes, form: Form) -> dict[str, Any] | Malformed:
+    """Return the one JSON object that a text is, if it satisfies the form's schema. Never raises."""
     if len(raw) > MAX_PROPOSAL_BYTES:
         return Malformed(repairable=False, reason=MalformedReason.TOO_LARGE)
     try:
@@ -161,53 +189,47 @@ def parse_proposal(raw: str | bytes) -> ParsedProposal | Malformed:
         return Malformed(repairable=False, reason=MalformedReason.TOO_LARGE)
     if has_unsafe_characters(text.removeprefix("\ufeff")):
         return Malformed(repairable=False, reason=MalformedReason.UNSAFE_CHARACTERS)
-    reading = read_document(text)
-    return _judge(reading)
+    return _judge(read_document(text), form)
 
 
 def is_valid_proposal(proposal: ParsedProposal) -> bool:
     """Say whether the proposal still satisfies the schema and holds no unsafe character."""
     document = proposal.as_document()
-    return _VALIDATOR.is_valid(document) and not has_unsafe_characters(proposal.customer_message)
+    return _PROPOSAL.validator.is_valid(document) and not has_unsafe_characters(proposal.customer_message)
 
 
-def _judge(reading: Reading) -> ParsedProposal | Malformed:
-    found: list[Defect | MalformedReason] = [*reading.defects, *_content_defects(reading)]
+def _judge(reading: Reading, form: Form) -> dict[str, Any] | Malformed:
+    found: list[Defect | MalformedReason] = [*reading.defects, *_content_defects(reading, form)]
     for reason in found:
         if reason not in _REPAIRABLE:
             return Malformed(repairable=False, reason=reason)
     if found:
-        return _repairable_unless_unsafe(reading, found[0])
-    document = reading.document
-    return ParsedProposal(
-        recommended_action=ProposedAction(document["recommended_action"]),
-        reason_code=ProposalReason(document["reason_code"]),
-        requires_human_review=document["requires_human_review"],
-        customer_message=document["customer_message"],
-    )
+        return _repairable_unless_unsafe(reading, found[0], form)
+    document: dict[str, Any] = reading.document
+    return document
 
 
-def _repairable_unless_unsafe(reading: Reading, reason: Defect | MalformedReason) -> Malformed:
+def _repairable_unless_unsafe(reading: Reading, reason: Defect | MalformedReason, form: Form) -> Malformed:
     """Only a defect of form is repaired: text that claims or instructs is rejected whatever its form."""
     for text in (*reading.strings, reading.prose):
-        if set(find_unsafe_language(text)) - DRAFT_RULES:
+        if set(find_unsafe_language(text)) - form.tolerated:
             return Malformed(repairable=False, reason=MalformedReason.UNSAFE_TEXT)
     return Malformed(repairable=True, reason=reason)
 
 
-def _content_defects(reading: Reading) -> Iterator[MalformedReason]:
+def _content_defects(reading: Reading, form: Form) -> Iterator[MalformedReason]:
     if any(has_unsafe_characters(text) for text in (*reading.keys, *reading.strings, reading.prose)):
         yield MalformedReason.UNSAFE_CHARACTERS
-    if has_forbidden_key(reading.keys, known=_KNOWN_KEYS):
+    if has_forbidden_key(reading.keys, known=form.known_keys):
         yield MalformedReason.FORBIDDEN_KEY
     if Defect.NOT_JSON in reading.defects or Defect.TOO_DEEP in reading.defects:
         return
-    for error in _VALIDATOR.iter_errors(reading.document):
+    for error in form.validator.iter_errors(reading.document):
         place = error.absolute_path[0] if error.absolute_path else None
-        yield _schema_defect(str(error.validator), place, error.instance)
+        yield _schema_defect(str(error.validator), place, error.instance, form)
 
 
-def _schema_defect(keyword: str, place: str | int | None, value: object) -> MalformedReason:
+def _schema_defect(keyword: str, place: str | int | None, value: object, form: Form) -> MalformedReason:
     match keyword:
         case "type":
             return MalformedReason.NOT_AN_OBJECT if place is None else MalformedReason.WRONG_TYPE
@@ -218,17 +240,18 @@ def _schema_defect(keyword: str, place: str | int | None, value: object) -> Malf
         case "maxLength":
             return MalformedReason.MESSAGE_TOO_LONG
         case "enum":
-            return _enum_defect(place, value)
+            return _enum_defect(place, value, form)
         case _:
-            return MalformedReason.EMPTY_MESSAGE
+            written = isinstance(value, str) and value.strip()
+            return MalformedReason.WRONG_ENUM if written else MalformedReason.EMPTY_MESSAGE
 
 
-def _enum_defect(place: str | int | None, value: object) -> MalformedReason:
+def _enum_defect(place: str | int | None, value: object, form: Form) -> MalformedReason:
     """Tell a misspelt member from an invented one: an invented action is never asked for again."""
     if not isinstance(value, str):
         return MalformedReason.WRONG_TYPE
     spelling = re.sub(r"[\s_\-]+", "_", value.strip()).casefold()
-    if place == "recommended_action":
+    if place == form.actions:
         known = spelling in frozenset(ProposedAction)
         return MalformedReason.WRONG_ENUM if known else MalformedReason.UNKNOWN_ACTION
     words = spelling.replace("_", " ")

@@ -1,13 +1,23 @@
 """What is known of models: the newest evaluation of a configuration, and the endpoints that were ever evaluated."""
 
 from collections.abc import Collection
+from datetime import datetime
 from typing import Final
 
 from refunds.models import ModelQualification
+from refunds.proposers.asking import Line
 from refunds.proposers.qualification import Qualification
+from refunds.proposers.router import Admission, RoutedModel
 
 _MOST_ENDPOINTS: Final = 20
 _NEWEST: Final = 500  # rows that are looked through for them
+
+
+def get_admission(line: Line, *, now: datetime, asked_for: str) -> Admission:
+    """Return what decides who of the line may be asked now: no query where no model is in it."""
+    routed = [model.configuration.sha256 for _, model in line if isinstance(model, RoutedModel)]
+    known = newest_qualifications(configurations=routed) if routed else ()
+    return Admission(now=now, qualifications=known, asked_for=asked_for)
 
 
 def newest_qualifications(*, configurations: Collection[str]) -> tuple[Qualification, ...]:

@@ -18,6 +18,7 @@ from refunds.models import (
     CustomerMessage,
     GatewayAttempt,
     GatewayResponse,
+    MessageReading,
     ReconciliationCheck,
     RefundOperation,
     RefundOperationEvent,
@@ -111,6 +112,16 @@ def suggest_orders(*, customer_id: int, message: str) -> list[str]:
     own = Order.objects.filter(customer_id=customer_id, number__in=list(named))
     found = set(own.values_list("number", flat=True))
     return [word for word in named if word in found]
+
+
+def owns_order(*, customer_id: int, number: str) -> bool:
+    """Say whether an order of that number is this customer's own; somebody else's is as absent as none."""
+    return Order.objects.filter(customer_id=customer_id, number=number).exists()
+
+
+def get_newest_reading(*, workflow_id: str) -> MessageReading | None:
+    """Return what a model made of the newest words that one could read, or None."""
+    return MessageReading.objects.filter(workflow_id=workflow_id).order_by("-message_id").first()
 
 
 def list_messages(*, workflow_id: str) -> list[CustomerMessage]:

@@ -7,14 +7,7 @@ from approvals.models import ApprovalEvent, ApprovalRequest, ReviewCase
 from ledger.models import LedgerEntry
 from policies.models import PolicyVersion
 from policies.rules import PolicyRulesError, parse_rules
-from refunds.models import (
-    CustomerMessage,
-    Proposal,
-    RefundOperation,
-    RefundWorkflow,
-    RefundWorkflowEvent,
-    RuleResult,
-)
+from refunds.models import RefundOperation, RefundWorkflow, RefundWorkflowEvent, RuleResult
 from refunds.selectors.review_charges import LedgerRow, changes_since, compare_charges, money_text
 from refunds.selectors.review_history import list_operations, list_receipts, list_timeline, text_pairs
 from refunds.selectors.review_lease import lease_of, names_of, promise_of
@@ -22,15 +15,14 @@ from refunds.selectors.review_proposals import approvals_of, list_proposals
 from refunds.selectors.review_records import (
     ApprovalFacts,
     CaseEvidence,
-    CustomerWords,
     FindingFacts,
     LedgerFacts,
     OrderFacts,
     PolicyFacts,
-    ProposalFacts,
     Reviewer,
     RuleFact,
 )
+from refunds.selectors.review_words import get_proposal, list_words
 from refunds.states import HUMAN_WORKFLOW_STATES, Origin
 
 
@@ -89,8 +81,8 @@ def _evidence(case: ReviewCase, workflow: RefundWorkflow, reviewer: Reviewer, no
         operations=list_operations(operations, list_proposals(proposals, reviewer)),
         timeline=list_timeline(events, decided, votes, operations),
         receipts=list_receipts(workflow),
-        words=_words(workflow),
-        proposal=_proposal(workflow),
+        words=list_words(workflow),
+        proposal=get_proposal(workflow),
     )
 
 
@@ -237,30 +229,4 @@ def _approval(
         expires_at=approval.expires_at,
         by_reviewer=approval.maker_id == me,
         voted_by_reviewer=me in voters,
-    )
-
-
-def _words(workflow: RefundWorkflow) -> tuple[CustomerWords, ...]:
-    messages = CustomerMessage.objects.filter(workflow=workflow).select_related("text").order_by("at", "pk")
-    return tuple(
-        CustomerWords(text=m.text.body, erased=m.text.erased_at is not None, at=m.at) for m in messages
-    )
-
-
-def _proposal(workflow: RefundWorkflow) -> ProposalFacts | None:
-    found = (
-        Proposal.objects.filter(workflow=workflow).select_related("draft").order_by("-command_number").first()
-    )
-    if found is None:
-        return None
-    return ProposalFacts(
-        proposer=found.proposer,
-        model_snapshot=found.model_snapshot,
-        prompt_version=found.prompt_version,
-        recommended_action=found.recommended_action,
-        reason_code=found.reason_code,
-        requires_human_review=found.requires_human_review,
-        output_class=found.output_class,
-        draft=found.draft.body if found.draft else "",
-        at=found.at,
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from refunds.selectors.review_charges import ChargeComparison
+from refunds.selectors.review_said import CustomerWords, ProposalFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,30 +156,6 @@ class RuleFact:
     outcome: str
     inputs: tuple[tuple[str, str], ...]
     policy_version: str
-
-
-@dataclass(frozen=True, slots=True)
-class ProposalFacts:
-    """What a proposer recommended: not evidence. ``draft`` is empty once erased."""
-
-    proposer: str
-    model_snapshot: str
-    prompt_version: str
-    recommended_action: str
-    reason_code: str
-    requires_human_review: bool | None
-    output_class: str
-    draft: str
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class CustomerWords:
-    """Something the customer wrote: not evidence."""
-
-    text: str
-    erased: bool
-    at: datetime
 
 
 @dataclass(frozen=True, slots=True)

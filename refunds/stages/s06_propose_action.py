@@ -1,6 +1,6 @@
 """Stage 6. Ask the model to propose, not to execute.
 
-Input: codes of established facts, and the customer's own words as data.
+Input: codes of established facts; the customer's words, the order's note and the policy's prose as data.
 Output: a stored, untrusted proposal: an action, a reason and a draft; never an amount or a target.
 Failure destination: no answer, no qualification or an open breaker -> the next model, then the deterministic
 proposer; a malformed answer -> at most two repairs of its form; anything else is kept as it is and judged by stage 7.
@@ -13,15 +13,15 @@ from django.conf import settings
 from ledger.actors import Actor, ActorType
 from ledger.models import ErasableText, text_sha256
 from ledger.transitions import Why
+from refunds.evidence.policy import policy_of
 from refunds.models import CustomerMessage, Proposal, RefundWorkflow
 from refunds.proposers.asking import ProposalOutcome, ask_in_order
 from refunds.proposers.customer_text import prepare_customer_text
 from refunds.proposers.port import ProposalContext
 from refunds.proposers.registry import get_proposers
-from refunds.proposers.router import Admission, RoutedModel
 from refunds.proposers.schema import ParsedProposal, ProposedAction, parse_proposal
 from refunds.proposers.staff_form import STAFF, staff_form
-from refunds.selectors.model_qualifications import newest_qualifications
+from refunds.selectors.model_qualifications import get_admission
 from refunds.stages.s12_commit_evidence import Evidence
 from refunds.states import Origin, WorkflowState
 
@@ -33,16 +33,11 @@ def ask_for_proposal(*, workflow: RefundWorkflow, now: datetime) -> ProposalOutc
     if workflow.origin == Origin.STAFF:
         return form_as_proposal(workflow=workflow)
     line = get_proposers()
-    routed = [model.configuration.sha256 for _, model in line if isinstance(model, RoutedModel)]
     return ask_in_order(
         line,
         _context(workflow),
         deadline_seconds=settings.ASSISTANT_DEADLINE_SECONDS,
-        admission=Admission(
-            now=now,
-            qualifications=newest_qualifications(configurations=routed) if routed else (),
-            asked_for=str(workflow.customer_id),
-        ),
+        admission=get_admission(line, now=now, asked_for=str(workflow.customer_id)),
     )
 
 
@@ -56,13 +51,19 @@ def record_proposal(*, evidence: Evidence, outcome: ProposalOutcome) -> None:
     """Store the proposal, untrusted, and move to ACTION_PROPOSED."""
     workflow, answer, parsed = evidence.workflow, outcome.answer, outcome.parsed
     said = parsed if isinstance(parsed, ParsedProposal) else None
-    draft = ErasableText.keep(answer.raw_text, now=evidence.now)
+    # What is no proposal is never shown; masked and cut, it stays for whoever looks into it. Its digest is whole.
+    kept = answer.raw_text if said else prepare_customer_text(answer.raw_text) or ""
+    draft = ErasableText.keep(kept, now=evidence.now)
     proposal = Proposal.objects.create(
         workflow_id=workflow.pk,
         command_number=workflow.command_number,
         proposer=outcome.proposer[:40],
         model_snapshot=answer.model_snapshot[:120],
         prompt_version=answer.prompt_version,
+        prompt_sha256=answer.prompt_sha256,
+        context_sha256=answer.context_sha256,
+        request_sha256=answer.request_sha256,
+        parameters=dict(answer.parameters),
         recommended_action=said.recommended_action if said else "",
         reason_code=said.reason_code if said else "",
         requires_human_review=said.requires_human_review if said else None,
@@ -84,6 +85,8 @@ def record_proposal(*, evidence: Evidence, outcome: ProposalOutcome) -> None:
             "output_sha256": proposal.output_sha256,
             "output_class": proposal.output_class,
             "prompt_version": proposal.prompt_version,
+            "prompt_sha256": proposal.prompt_sha256,
+            "request_sha256": proposal.request_sha256,
             "unavailable": list(outcome.unavailable),
         },
     )
@@ -98,7 +101,11 @@ def _proposed_by(workflow: RefundWorkflow, outcome: ProposalOutcome) -> Actor:
 
 
 def _context(workflow: RefundWorkflow) -> ProposalContext:
-    newest = CustomerMessage.objects.filter(workflow_id=workflow.pk).select_related("text").last()
+    """Return what may leave the process: codes, and three texts that are cleaned, masked and bounded."""
+    said = CustomerMessage.objects.filter(workflow_id=workflow.pk)
+    newest = said.select_related("text", "workflow__order").last()
+    order = newest.workflow.order if newest else None
+    guidance = policy_of(workflow.policy_id).guidance if workflow.policy_id is not None else ""
     return ProposalContext(
         finding=workflow.finding,
         reason_code=workflow.reason_code,
@@ -106,4 +113,6 @@ def _context(workflow: RefundWorkflow) -> ProposalContext:
         policy_version=workflow.policy_version,
         allowed_actions=tuple(ProposedAction),
         customer_text=prepare_customer_text(newest.text.body) if newest else None,
+        order_note=prepare_customer_text(order.note) if order else None,
+        policy_text=prepare_customer_text(guidance),
     )

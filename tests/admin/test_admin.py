@@ -39,6 +39,7 @@ from tests.factories import (
     latest_approval,
     make_duplicate_order,
     make_merchant,
+    make_reading,
     make_staff,
     make_user,
     operation_in_state,
@@ -75,6 +76,7 @@ def make_rows(times=1):
     for _ in range(times):
         operation = operation_in_state(OperationState.COMPLETED)
         add_check(operation)
+        make_reading(operation.workflow)
         message = Notification.objects.create(
             logical_event_id=f"refund.completed:{operation.pk}",
             customer=operation.workflow.customer,

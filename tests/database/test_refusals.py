@@ -17,7 +17,7 @@ from refunds.models import (
     RefundWorkflow,
 )
 from refunds.states import OperationState, WorkflowState
-from tests.factories import NOW, add_attempt, add_check, operation_in_state, workflow_in_state
+from tests.factories import NOW, add_attempt, add_check, make_reading, operation_in_state, workflow_in_state
 
 pytestmark = pytest.mark.django_db
 REFUSED = (IntegrityError, InternalError, ProgrammingError)
@@ -45,6 +45,7 @@ def finished():
     """One completed refund with a row in every append-only table of its story."""
     operation = operation_in_state(OperationState.COMPLETED)
     add_check(operation)
+    make_reading(operation.workflow)
     relay_audit_events(now=NOW, limit=1000, sink=Sink())
     return operation
 
@@ -60,6 +61,7 @@ def test_rows_of_every_append_only_table_refuse_update_and_delete(finished):
         "refund_workflow_events", "refund_operation_events", "approval_events", "gateway_attempts",
         "gateway_responses", "reconciliation_checks", "audit_outbox", "audit_publications", "proposals",
         "rule_results", "customer_messages", "policy_versions", "notification_attempts",
+        "message_readings",
     }  # fmt: skip
     touched = 0
     for model in append_only_models():
@@ -69,7 +71,7 @@ def test_rows_of_every_append_only_table_refuse_update_and_delete(finished):
         refused(f"UPDATE {table} SET {pk} = {pk}", match="Cannot update")
         refused(f"DELETE FROM {table}", match="Cannot update or delete")
         touched += 1
-    assert touched >= 12
+    assert touched >= 13
 
 
 def test_every_append_only_and_state_table_has_its_triggers():

@@ -19,6 +19,7 @@ from tests.factories.facts import (
     make_user,
 )
 from tests.factories.models import model_configuration, qualify_model
+from tests.factories.reading import make_reading
 from tests.factories.waiting import open_without_order
 from tests.factories.workflows import (
     add_message,
@@ -44,6 +45,7 @@ __all__ = [
     "make_order",
     "make_payment",
     "make_policy",
+    "make_reading",
     "make_staff",
     "make_user",
     "model_configuration",

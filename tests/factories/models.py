@@ -5,7 +5,7 @@ from typing import Any
 
 from refunds.models import ModelQualification
 from refunds.proposers.parameters import ModelParameters
-from refunds.proposers.prompts import PROMPT_VERSION
+from refunds.proposers.prompts import PROMPT_VERSIONS
 from refunds.proposers.qualification import ModelConfiguration
 from refunds.proposers.schema import SCHEMA_VERSION
 from tests.factories.facts import NOW
@@ -16,7 +16,7 @@ SIMULATED = "demo-proposer-1"
 def model_configuration(*, base_url: str, model: str = SIMULATED, **changes: Any) -> ModelConfiguration:
     """Return how this product asks a model with its default parameters."""
     honest = {
-        "prompt_version": PROMPT_VERSION,
+        "prompt_version": PROMPT_VERSIONS,
         "schema_version": SCHEMA_VERSION,
         "parameters": ModelParameters().as_evidence(),
     }

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.contrib.auth.models import User
 
+from ledger.intake import CARD_NUMBER_MASK
 from ledger.models import LedgerEntry, Merchant, Order, Payment
 from tests.factories import make_merchant
 from tests.ledger.loading_files import (
@@ -179,6 +180,19 @@ def test_descriptions_and_order_states_follow_the_file():
     load(document())
     load(document(lambda made: order_of(made).update(status="SHIPPED", description="Green kettle")))
     assert Order.objects.values_list("status", "description").get() == ("SHIPPED", "Green kettle")
+
+
+def test_a_note_follows_the_file_bounded_and_without_card_numbers():
+    load(
+        document(
+            lambda made: order_of(made).update(note="Paid with 4242 4242 4242 4242.\nGift wrap, please.")
+        )
+    )
+    assert Order.objects.get().note == f"Paid with {CARD_NUMBER_MASK}. Gift wrap, please."
+    load(document(lambda made: order_of(made).update(note="x" * 600)))
+    assert Order.objects.get().note == "x" * 500
+    load(document())
+    assert Order.objects.get().note == "x" * 500  # a file that has none says nothing about it
 
 
 def test_times_stay_as_they_were_first_loaded():

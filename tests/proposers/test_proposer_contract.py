@@ -108,6 +108,10 @@ def test_results_are_frozen_and_hide_what_was_said():
         {"allowed_actions": ("issue_refund",)},
         {"customer_text": "a" * 1001},
         {"customer_text": "a\u202eb"},
+        {"order_note": "a" * 1001},
+        {"order_note": "a\u202eb"},
+        {"policy_text": "a" * 1001},
+        {"policy_text": "a\x00b"},
     ],
 )
 def test_a_context_takes_codes_and_prepared_text_only(changes):
@@ -125,5 +129,9 @@ def test_a_context_has_no_room_for_money_or_identity():
         "policy_version",
         "allowed_actions",
         "customer_text",
+        "order_note",
+        "policy_text",
     }
-    assert "charged twice" not in repr(context())
+    shown = repr(context(order_note="canary-note", policy_text="canary-policy"))
+    assert "charged twice" not in shown
+    assert "canary" not in shown

@@ -9,7 +9,10 @@ MODULES = {file.stem for file in (ROOT / "refunds" / "proposers").glob("*.py")} 
     if file.stem != "__init__"
 }
 SETTINGS = {"registry"}  # the one that reads which models a deployment has
-NETWORK = {"asking", "attempts", "bounded_transport", "openai_compatible", "redis_breaker"}
+NETWORK = {
+    *("asking", "attempts", "bounded_transport", "openai_compatible"),
+    *("reading_loop", "redis_breaker"),
+}
 SHOW = "import sys, importlib; [importlib.import_module(n) for n in sys.argv[1:]]; print(*sys.modules)"
 
 

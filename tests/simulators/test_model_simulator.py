@@ -53,6 +53,30 @@ def proposal(simulator, **more):
     return json.loads(ask(simulator, **more)["choices"][0]["message"]["content"])
 
 
+def reading(simulator, text):
+    """Ask what a customer's words mean, as the desk does."""
+    form = {"type": "json_schema", "json_schema": {"name": "message_reading", "schema": {"type": "object"}}}
+    messages = [{"role": "user", "content": json.dumps({"customer_text": text})}]
+    completion = ask(simulator, messages=messages, response_format=form)
+    return tuple(json.loads(completion["choices"][0]["message"]["content"]).values())
+
+
+@pytest.mark.parametrize(
+    ("text", "intent", "problem", "hint", "language"),
+    [
+        ("I was charged twice for #2841.", "refund_duplicate_charge", "duplicate_charge", "2841", "en"),
+        ("Ich wurde doppelt belastet, 2841!", "refund_duplicate_charge", "duplicate_charge", "2841", "de"),
+        ("Is it 2841 or 2842? Twice!", "refund_duplicate_charge", "duplicate_charge", None, "en"),
+        ("I want my money back.", "refund_other_reason", "none", None, "en"),
+        ("Where is the parcel?", "order_question", "none", None, "en"),
+        ("I forgot the password.", "account_question", "none", None, "en"),
+        ("Hello?", "other", "none", None, "und"),
+    ],
+)
+def test_a_reading_looks_for_words(simulator, text, intent, problem, hint, language):
+    assert reading(simulator, text) == (intent, problem, hint, language)
+
+
 def test_a_verified_duplicate_is_answered_with_a_refund(simulator):
     completion = ask(simulator)
 

@@ -1,10 +1,12 @@
 import json
+from dataclasses import replace
 
 import pytest
 
-from ledger.models import ErasableText
+from ledger.models import ErasableText, text_sha256
 from refunds.models import Proposal, RefundWorkflow
 from refunds.proposers import asking
+from refunds.proposers.customer_text import MASK
 from refunds.proposers.deterministic import DeterministicProposer
 from refunds.proposers.port import (
     Declined,
@@ -17,7 +19,7 @@ from refunds.stages import s06_propose_action
 from refunds.stages.s06_propose_action import ask_for_proposal, record_proposal
 from refunds.stages.s12_commit_evidence import evidence_transaction
 from refunds.states import WorkflowState
-from tests.factories import NOW, add_message, workflow_in_state
+from tests.factories import NOW, add_message, make_duplicate_order, make_policy, workflow_in_state
 from tests.stages.proposals import DOCUMENT, GOOD
 from tests.stages.trail import last_move, nothing_written, path
 
@@ -28,7 +30,15 @@ INVENTED = json.dumps(DOCUMENT | {"amount": 999999})
 
 def said(text, *, requests=1):
     return Proposed(
-        raw_text=text, model_snapshot="model-1", prompt_version="p1", latency_ms=40, requests=requests
+        raw_text=text,
+        model_snapshot="model-1",
+        prompt_version="p1",
+        latency_ms=40,
+        requests=requests,
+        prompt_sha256="a" * 64,
+        context_sha256="b" * 64,
+        request_sha256="c" * 64,
+        parameters={"temperature": 0.0},
     )
 
 
@@ -93,6 +103,8 @@ def test_a_proposal_is_stored_untrusted_and_moves_the_request(workflow, models):
     )
     assert (proposal.output_class, proposal.requires_human_review, proposal.requests) == ("VALID", False, 1)
     assert (proposal.command_number, proposal.latency_ms, proposal.draft.body) == (1, 40, GOOD)
+    digests = (proposal.prompt_sha256, proposal.context_sha256, proposal.request_sha256)
+    assert (digests, proposal.parameters) == (("a" * 64, "b" * 64, "c" * 64), {"temperature": 0.0})
     assert path(workflow) == ["EVIDENCE_PENDING", "EVIDENCE_VERIFIED", "ACTION_PROPOSED"]
     event = last_move(workflow)
     assert (event.stage, event.reason) == ("PROPOSE_ACTION", "PROPOSED")
@@ -102,6 +114,8 @@ def test_a_proposal_is_stored_untrusted_and_moves_the_request(workflow, models):
         "output_sha256": proposal.output_sha256,
         "output_class": "VALID",
         "prompt_version": "p1",
+        "prompt_sha256": "a" * 64,
+        "request_sha256": "c" * 64,
         "unavailable": [],
     }
     assert "Two charges" not in json.dumps(event.evidence)
@@ -132,6 +146,25 @@ def test_the_model_is_told_codes_and_the_newest_words_and_no_amount(workflow, mo
     assert repair_of is None
 
 
+def test_a_note_on_the_order_and_the_policys_prose_are_told_cleaned_and_masked(monkeypatch, models):
+    order = make_duplicate_order(note="Ring\u202e the bell, or write to ana@example.com.").order
+    make_policy(merchant=order.merchant, guidance="Duplicates are paid back. Card 4242 4242 4242 4242.")
+    workflow = workflow_in_state(WorkflowState.EVIDENCE_VERIFIED, order=order)
+    model = Scripted(said(GOOD))
+    models(model)
+    ask_for_proposal(workflow=workflow, now=NOW)
+    context = model.asked[0][0]
+    assert context.order_note.startswith(f"Ring the bell, or write to {MASK}")
+    assert context.policy_text == f"Duplicates are paid back. Card {MASK}."
+
+
+def test_where_nobody_wrote_anything_nothing_is_told(workflow, models):
+    model = Scripted(said(GOOD))
+    models(model)
+    ask_for_proposal(workflow=workflow, now=NOW)
+    assert (model.asked[0][0].order_note, model.asked[0][0].policy_text) == (None, None)
+
+
 def test_without_a_model_the_finding_decides(workflow, models):
     proposal = propose(workflow)
     assert (proposal.proposer, proposal.model_snapshot, proposal.requests) == (
@@ -140,6 +173,7 @@ def test_without_a_model_the_finding_decides(workflow, models):
         0,
     )
     assert (proposal.recommended_action, proposal.output_class) == ("issue_refund", "VALID")
+    assert (proposal.prompt_sha256, proposal.context_sha256, proposal.request_sha256) == ("", "", "")
 
 
 def test_no_answer_goes_to_the_next_model_and_then_to_the_deterministic_proposer(workflow, models):
@@ -198,6 +232,16 @@ def test_bad_content_is_kept_as_it_is_and_neither_repaired_nor_asked_elsewhere(
     assert (len(model.asked), fallback.asked) == (1, [])
     assert (proposal.proposer, proposal.output_class, proposal.detail) == ("model-1", "REJECT", detail)
     assert last_move(workflow).reason == "NO_USABLE_PROPOSAL"
+
+
+@pytest.mark.failure("F081")
+def test_what_is_no_proposal_is_kept_masked_and_cut_with_the_digest_of_all_of_it(workflow, models):
+    words = f"I cannot. Ask ana@example.com or pay 4242 4242 4242 4242. {'No. ' * 400}"
+    models(Scripted(replace(REFUSED, raw_text=words)))
+    proposal = propose(workflow)
+    assert proposal.draft.body.startswith(f"I cannot. Ask {MASK} or pay {MASK}. No.")
+    assert len(proposal.draft.body) <= 1000
+    assert proposal.output_sha256 == text_sha256(words)
 
 
 def test_a_model_that_is_gone_before_its_repair_leaves_the_first_answer(workflow, models):

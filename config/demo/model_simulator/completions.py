@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from config.demo.model_simulator.faults import FaultKind
-from config.demo.model_simulator.model import answer_to
+from config.demo.model_simulator.model import READING, answer_to, reading_of
 from config.demo.model_simulator.scripts import obeyed, trick
 
 _RELEASED = "2026-08-01"
@@ -43,7 +43,7 @@ def check_request(request: Any, *, models: tuple[str, ...]) -> None:
 
 def completion(request: dict[str, Any], fault: dict[str, Any] | None) -> dict[str, Any]:
     """Return the completion of a checked request, bent by the fault if one changes what the model says."""
-    honest = answer_to(request["messages"])
+    honest = _honest(request)
     content: str | None = honest
     finish_reason = "stop"
     more: dict[str, Any] = {}
@@ -63,6 +63,14 @@ def completion(request: dict[str, Any], fault: dict[str, Any] | None) -> dict[st
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason}
     empty = fault is not None and fault["kind"] == FaultKind.EMPTY_CHOICES
     return _envelope(request, [] if empty else [choice])
+
+
+def _honest(request: dict[str, Any]) -> str:
+    """Return what the model says to the question that the form of its answer names."""
+    form = request.get("response_format")
+    described = form.get("json_schema") if isinstance(form, dict) else None
+    name = described.get("name") if isinstance(described, dict) else None
+    return (reading_of if name == READING else answer_to)(request["messages"])
 
 
 def _bent(honest: str, fault: dict[str, Any], messages: list[Any]) -> str:

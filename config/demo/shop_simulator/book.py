@@ -12,7 +12,9 @@ from config.demo.shop_simulator.clock import read_moment, resolve_ages
 
 Order = dict[str, Any]
 _AROUND = timedelta(days=7)  # how far from an order the customer's other orders are told of
-_CHANGEABLE = frozenset({"status", "customer", "total_minor_units", "currency", "description", "payments"})
+_CHANGEABLE = frozenset(
+    {"status", "customer", "total_minor_units", "currency", "description", "note", "payments"}
+)
 
 
 class BookError(ValueError):

@@ -11,7 +11,7 @@ from ledger.snapshot import EntryKind, EntryStatus
 NEEDED_COLUMNS: Final = ("order_number",)
 COLUMNS: Final = (
     *("merchant", "customer_reference", "customer_email"),
-    *("order_number", "order_description", "order_product_type", "order_status"),
+    *("order_number", "order_description", "order_note", "order_product_type", "order_status"),
     *("order_total_minor_units", "order_currency", "order_placed_at"),
     *("payment_reference", "account", "method_type", "method_fingerprint", "method_last4"),
     *("payment_created_at", "entry_reference", "kind", "status"),
@@ -68,6 +68,7 @@ def _order(record: dict[str, str], where: str, merchant: str) -> OrderRow:
         number=needed(record, "order_number", fields.order_number),
         customer=given(record, "customer_reference", fields.identifier(100)),
         description=given(record, "order_description", fields.words(200)),
+        note=given(record, "order_note", fields.note(500)),
         product_type=given(record, "order_product_type", fields.identifier(40)),
         status=given(record, "order_status", fields.identifier(40)),
         total_minor_units=given(record, "order_total_minor_units", fields.whole_number),

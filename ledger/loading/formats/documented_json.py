@@ -26,7 +26,7 @@ _MERCHANT: Final = frozenset({"code", "name", "region", "gateway_account", "host
 _CUSTOMER: Final = frozenset({"merchant", "reference", "email"})
 _ORDER: Final = frozenset(
     {
-        *("merchant", "number", "customer", "description", "product_type", "status"),
+        *("merchant", "number", "customer", "description", "note", "product_type", "status"),
         *("total_minor_units", "currency", "placed_at", "payments"),
     }
 )
@@ -127,6 +127,7 @@ class _Reader:
             number=needed(item, "number", fields.order_number),
             customer=needed(item, "customer", fields.identifier(100)),
             description=given(item, "description", fields.words(200)),
+            note=given(item, "note", fields.note(500)),
             product_type=given(item, "product_type", fields.identifier(40)),
             status=given(item, "status", fields.identifier(40)),
             total_minor_units=given(item, "total_minor_units", fields.whole_number),

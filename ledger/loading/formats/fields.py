@@ -83,6 +83,12 @@ def words(limit: int) -> Callable[[Any], str]:
     return read
 
 
+def note(limit: int) -> Callable[[Any], str]:
+    """Return a reader of free text that somebody wrote: as ``words``, and without any card number."""
+    read = words(limit)
+    return lambda value: read(mask_card_numbers(text_of(value), CARD_NUMBER_MASK))
+
+
 def order_number(value: Any) -> str:
     """Return an order number as a customer will be able to ask for it; a leading ``#`` goes."""
     try:

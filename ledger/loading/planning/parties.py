@@ -62,6 +62,7 @@ def plan_orders(plan: Plan) -> None:
                 customer=customer,
                 number=row.number,
                 description=row.description or "",
+                note=row.note or "",
                 product_type=row.product_type or "GOODS",
                 status=row.status or "PLACED",
                 total_minor_units=row.total_minor_units,
@@ -147,6 +148,7 @@ def _settle_order(plan: Plan, row: OrderRow, known: Order) -> None:
         amount
         | {
             "description": row.description,
+            "note": row.note,
             "product_type": row.product_type,
             "status": row.status,
         },
