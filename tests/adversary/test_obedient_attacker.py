@@ -19,7 +19,7 @@ from tests.adversary.money import differences
 
 ROWS: Final = json.loads(Path(__file__).with_name("injections.json").read_text(encoding="utf-8"))
 INJECTIONS: Final = {row["id"]: row["text"] for row in ROWS}
-GETS_THROUGH: Final = {"exactly-honest", "exactly-person"}
+GETS_THROUGH: Final = {"exactly-honest", "exactly-person", "ordinary"}  # what is said then is harmless
 
 
 def _with_note(name: str, ids: Any, text: str) -> tuple[Case, str]:

@@ -76,6 +76,7 @@ def test_the_bytes_that_reach_the_provider_are_those_of_the_honest_run(verified,
         assert len(money.sent) == (output.expected == VALID), output.name
 
 
+@pytest.mark.failure("F087")
 @pytest.mark.parametrize("verified", [AUTOMATIC], indirect=True)
 @pytest.mark.parametrize(
     ("fault", "more"),
@@ -85,7 +86,6 @@ def test_the_bytes_that_reach_the_provider_are_those_of_the_honest_run(verified,
         ("content_filter", {}),
         ("truncation", {}),
         ("empty_choices", {}),
-        ("obedient", {}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
