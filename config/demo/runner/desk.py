@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from config.demo.local_model.weights import NAME
 from config.demo.runner.state_folder import StateFolder
 from config.demo.services import ports
 
@@ -18,6 +19,13 @@ SHORT_WINDOWS = {
     "in_flight_horizon_seconds": 5,
     "reconciliation_intervals": [2, 3, 5, 10, 20],
     "review_valid_seconds": 100 * 365 * 86400,
+}
+
+# A real model on a CPU thinks for seconds, and goes on to the limit unless the schema stops it.
+_LOCAL_MODEL = {
+    "ASSISTANT_MODELS": NAME,
+    "ASSISTANT_DEADLINE_SECONDS": "60",
+    "ASSISTANT_PARAMETERS": json.dumps({"temperature": 0.0, "max_output_tokens": 250, "length_limits": True}),
 }
 
 
@@ -34,6 +42,8 @@ class Desk:
     shop_port: int
     mail_port: int
     smtp_port: int
+    local_model: bool = False
+    """A real model answers in the simulator's place."""
 
     @property
     def preferred_port(self) -> int:
@@ -52,7 +62,7 @@ class Desk:
 
     @property
     def model_url(self) -> str:
-        """The model's simulator."""
+        """The model's simulator, or the model itself."""
         return f"http://{ports.HOST}:{self.model_port}"
 
     @property
@@ -121,7 +131,7 @@ class Desk:
             **self._source,
             "OPENAI_BASE_URL": f"{self.model_url}/v1",
             "OPENAI_API_KEY": "demo",
-            "ASSISTANT_MODELS": "demo-proposer-1",
+            **(_LOCAL_MODEL if self.local_model else {"ASSISTANT_MODELS": "demo-proposer-1"}),
         }
 
     @cached_property
@@ -146,7 +156,7 @@ class Desk:
         }
 
 
-def open_desk(state: StateFolder, *, database_url: str, redis_url: str) -> Desk:
+def open_desk(state: StateFolder, *, database_url: str, redis_url: str, local_model: bool = False) -> Desk:
     """Choose the ports: 8000 for the pages if it is free, else the next free one."""
     return Desk(
         state=state,
@@ -158,4 +168,5 @@ def open_desk(state: StateFolder, *, database_url: str, redis_url: str) -> Desk:
         shop_port=ports.free_port(),
         mail_port=ports.free_port(),
         smtp_port=ports.free_port(),
+        local_model=local_model,
     )
