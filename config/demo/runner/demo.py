@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 from urllib.parse import urlsplit
 
 from config.demo.runner.console import Console
@@ -15,28 +15,38 @@ from config.demo.services import postgres, redis
 from config.demo.services.failure import ServiceError
 from config.demo.services.stopping import StopRequestedError, StopRequests
 
+LOCAL: Final = "local"
+
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the person asked for: RESET=1, ONCE=1, LOGS=1, and services of their own."""
+    """What the person asked for: RESET=1, ONCE=1, LOGS=1, MODEL=local, and services of their own."""
 
     reset: bool = False
     once: bool = False
     logs: bool = False
+    local_model: bool = False
     database_url: str = ""
     redis_url: str = ""
 
     @classmethod
     def read(cls, env: Mapping[str, str]) -> Self:
-        """From the environment; empty and 0 mean no."""
+        """From the environment; empty and 0 mean no. Raises ServiceError for a model that the demo does not have."""
         asked = {name: env.get(name, "") not in {"", "0"} for name in ("RESET", "ONCE", "LOGS")}
         return cls(
             reset=asked["RESET"],
             once=asked["ONCE"],
             logs=asked["LOGS"],
+            local_model=_wants_local_model(env.get("MODEL", "")),
             database_url=env.get("DATABASE_URL", ""),
             redis_url=env.get("REDIS_URL", ""),
         )
+
+
+def _wants_local_model(name: str) -> bool:
+    if name not in {"", "0", LOCAL}:
+        raise ServiceError("model", f"the demo has no model {name!r}", f"say MODEL={LOCAL}, or leave it out")
+    return name == LOCAL
 
 
 def run_demo(state: StateFolder, plan: Callable[[Desk], Plan], wishes: Wishes, console: Console) -> int:
@@ -81,6 +91,7 @@ def _tell(state: StateFolder, plan: Callable[[Desk], Plan], wishes: Wishes, supe
         state,
         database_url=wishes.database_url or _start_postgres(state, supervisor),
         redis_url=wishes.redis_url or _start_redis(state, supervisor),
+        local_model=wishes.local_model,
     )
     if desk.web_port != desk.preferred_port:
         console.progress(f"port {desk.preferred_port} is taken; the pages use {desk.web_port}")

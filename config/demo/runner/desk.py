@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from config.demo.local_model.weights import NAME
 from config.demo.runner.state_folder import StateFolder
 from config.demo.services import ports
 
@@ -19,6 +20,13 @@ SHORT_WINDOWS = {
     "in_flight_horizon_seconds": 5,
     "reconciliation_intervals": [2, 3, 5, 10, 20],
     "review_valid_seconds": 100 * 365 * 86400,
+}
+
+# A real model on a CPU thinks for seconds, and goes on to the limit unless the schema stops it.
+_LOCAL_MODEL = {
+    "ASSISTANT_MODELS": NAME,
+    "ASSISTANT_DEADLINE_SECONDS": "60",
+    "ASSISTANT_PARAMETERS": json.dumps({"temperature": 0.0, "max_output_tokens": 250, "length_limits": True}),
 }
 
 
@@ -35,6 +43,8 @@ class Desk:
     shop_port: int
     mail_port: int
     smtp_port: int
+    local_model: bool = False
+    """A real model answers in the simulator's place."""
 
     @property
     def preferred_port(self) -> int:
@@ -53,7 +63,7 @@ class Desk:
 
     @property
     def model_url(self) -> str:
-        """The model's simulator."""
+        """The model's simulator, or the model itself."""
         return f"http://{ports.HOST}:{self.model_port}"
 
     @property
@@ -122,7 +132,7 @@ class Desk:
             **self._source,
             "OPENAI_BASE_URL": f"{self.model_url}/v1",
             "OPENAI_API_KEY": "demo",
-            "ASSISTANT_MODELS": MODEL,
+            **(_LOCAL_MODEL if self.local_model else {"ASSISTANT_MODELS": MODEL}),
         }
 
     @cached_property
@@ -147,7 +157,7 @@ class Desk:
         }
 
 
-def open_desk(state: StateFolder, *, database_url: str, redis_url: str) -> Desk:
+def open_desk(state: StateFolder, *, database_url: str, redis_url: str, local_model: bool = False) -> Desk:
     """Choose the ports: 8000 for the pages if it is free, else the next free one."""
     return Desk(
         state=state,
@@ -159,4 +169,5 @@ def open_desk(state: StateFolder, *, database_url: str, redis_url: str) -> Desk:
         shop_port=ports.free_port(),
         mail_port=ports.free_port(),
         smtp_port=ports.free_port(),
+        local_model=local_model,
     )

@@ -54,13 +54,18 @@ def _manage(name: str, env: Mapping[str, str], doing: str, *arguments: str) -> P
 
 
 def _simulators(desk: Desk) -> tuple[Process, ...]:
-    """The provider with its events, the model, the shop and the mail server: none knows the product."""
+    """The provider with its events, the model, the shop and the mail server: none knows the product.
+
+    With MODEL=local the model is a real one.
+    """
     events = ("--webhook-url", f"{desk.web_url}/webhooks/stripe")
     signed = ("--webhook-secret", desk.state.webhook_secret())
     mail = ("--smtp-port", str(desk.smtp_port), "--outbox", str(desk.mailbox))
     return (
         _simulator("gateway", desk.gateway_port, desk, "--book", str(desk.book("gateway")), *events, *signed),
-        _simulator("model", desk.model_port, desk, "--book", str(desk.book("model"))),
+        _local_model(desk)
+        if desk.local_model
+        else _simulator("model", desk.model_port, desk, "--book", str(desk.book("model"))),
         _simulator("shop", desk.shop_port, desk, "--book", str(DATA)),
         _simulator("mail", desk.mail_port, desk, *mail, process="mailserver"),
     )
@@ -73,6 +78,17 @@ def _simulator(name: str, port: int, desk: Desk, *arguments: str, process: str =
         env=desk.env,
         doing=f"starting the {name} simulator on port {port}",
         ready=listens(ports.HOST, port),
+    )
+
+
+def _local_model(desk: Desk) -> Process:
+    return Process(
+        name="model",
+        command=(PYTHON, "-m", "config.demo.local_model", "--port", str(desk.model_port)),
+        env=desk.env,
+        doing=f"loading a real model on port {desk.model_port}",
+        ready=says(r"^local model ready"),
+        advice="make demo MODEL=local installs what it needs; read its log, put right what it says",
     )
 
 
@@ -126,6 +142,7 @@ def _story(desk: Desk) -> Process:
         command=(
             *(PYTHON, "manage.py", "demo", "--shop-orders", str(desk.shop_orders)),
             *("--mail-control", desk.mail_url),
+            *(("--local-model",) if desk.local_model else ()),
         ),
         env={**desk.model_env, **desk.gateway_env},
         doing="telling the story",

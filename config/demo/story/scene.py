@@ -4,15 +4,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from config.demo.people import RULES, STAFF
 from config.demo.story.books import OurRefund, ProviderBook, our_refunds
 from config.demo.story.orders import StoryOrder
-from config.demo.story.simulators import MailServer, Model, Shop
-from config.demo.story.visitors import CustomerVisitor, StoryError
+from config.demo.story.simulators import MailServer, Model, RealModel, Shop
+from config.demo.story.visitors import CustomerVisitor, ReviewerVisitor, StoryError
 from ledger.models import Customer
 from ledger.money import format_minor_units
 
 ENDED: Final = {"COMPLETED", "MANUAL_REVIEW", "REJECTED", "NO_REFUND_DUE"}
 AT_ONCE: Final = "CREATED > SUBMITTED > COMPLETED"
+DECIDED: Final = ENDED | {"REQUIRES_HUMAN_APPROVAL", "APPROVED", "EXECUTING"}
+AUTO_LIMIT: Final = RULES["auto_limit_minor_units"]["USD"]
+REAL_MODEL_SECONDS: Final = 180  # two requests begin at once, and it thinks about one after the other
 _TOO_MUCH: Final = ("was processed", "has been confirmed", "failed", "sent again")
 
 
@@ -24,17 +28,41 @@ class Scene:
     say: Callable[[str], None]
     provider: ProviderBook
     shop: Shop
-    model: Model
+    model: Model | RealModel
     mail: MailServer
     visitor: CustomerVisitor
 
-    def ask(self, order: StoryOrder, message: str) -> str:
-        """Let the customer ask about an order, and return the id of the request."""
+    def ask(self, order: StoryOrder, message: str, *, settled: bool = True) -> str:
+        """Let the customer ask about an order, and return the id of the request.
+
+        With a real model, wait for its word and let people finish what it could not, unless ``settled`` is False.
+        """
         price = format_minor_units(order.amount_minor_units, "USD")
         self.say(f"   order #{order.number} ({order.description}, {price})")
         self.say(f"   customer: “{message}”")
         opened = self.visitor.ask(message=message, order_number=order.number)
-        return str(opened["workflow_id"])
+        request = str(opened["workflow_id"])
+        if settled:
+            self.settle(order, request)
+        return request
+
+    def settle(self, order: StoryOrder, request: str) -> None:
+        """Whatever a real model said, see the request to where an honest word leads; money does not depend on it."""
+        if not isinstance(self.model, RealModel):
+            return
+        seen = self.visitor.wait_for(request, DECIDED, seconds=REAL_MODEL_SECONDS)
+        first, second = (member.email(self.customer.merchant.code) for member in STAFF[:2])
+        if seen["state"] == "MANUAL_REVIEW":
+            self.say(f"   the model's proposal was rejected; {second} rebuilt the command from the records")
+            ReviewerVisitor(second).rebuild(seen["ticket"])
+            seen = self.visitor.wait_for(request, {"REQUIRES_HUMAN_APPROVAL"})
+        elif seen["state"] != "REQUIRES_HUMAN_APPROVAL":
+            self.say("   the model's proposal passed every check")
+        elif order.amount_minor_units <= AUTO_LIMIT:
+            self.say("   the model asked for a person")
+        if seen["state"] == "REQUIRES_HUMAN_APPROVAL" and order.amount_minor_units <= AUTO_LIMIT:
+            ReviewerVisitor(first).approve(seen["ticket"])
+            self.say(f"   {first} approved it")
 
     def told(self, seen: dict[str, Any]) -> None:
         """Print what the customer reads now."""

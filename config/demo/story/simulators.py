@@ -72,6 +72,14 @@ class Model:
         return not armed
 
 
+class RealModel:
+    """A real model in the simulator's place: what it says is its own, and nothing can be armed."""
+
+    def calm(self) -> bool:
+        """Do nothing, and say so: nothing was armed."""
+        return True
+
+
 class MailServer:
     """The mail server's simulator."""
 

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from config.demo.story.books import ProviderBook
 from config.demo.story.orders import charges_of, fresh_orders
 from config.demo.story.scene import Scene
-from config.demo.story.simulators import MailServer, Model, Shop
+from config.demo.story.simulators import MailServer, Model, RealModel, Shop
 from config.demo.story.telling import Story
 from config.demo.story.visitors import CustomerVisitor
 from ledger.clock import now_utc
@@ -25,6 +25,7 @@ class Command(BaseCommand):
         """Name what no setting names: the product does not know that its mail server is a simulator."""
         parser.add_argument("--shop-orders", type=Path, required=True, help="file of the shop's new orders")
         parser.add_argument("--mail-control", required=True, help="address of the mail simulator's control")
+        parser.add_argument("--local-model", action="store_true", help="a real model answers")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         customer = (
@@ -39,12 +40,12 @@ class Command(BaseCommand):
             self.stdout.write(
                 f"\nDEMO_BREAK={settings.DEMO_BREAK}: a fault is planted, the story must notice it."
             )
-        if not self._story(
-            customer, Shop(options["shop_orders"]), MailServer(options["mail_control"])
-        ).tell():
+        model = RealModel() if options["local_model"] else Model()
+        shop, mail = Shop(options["shop_orders"]), MailServer(options["mail_control"])
+        if not self._story(customer, shop, mail, model).tell():
             sys.exit(1)
 
-    def _story(self, customer: Customer, shop: Shop, mail: MailServer) -> Story:
+    def _story(self, customer: Customer, shop: Shop, mail: MailServer, model: Model | RealModel) -> Story:
         provider = ProviderBook()
         orders = fresh_orders(customer=customer, shop=shop, now=now_utc())
         provider.seed(charges_of(orders, customer))
@@ -53,7 +54,7 @@ class Command(BaseCommand):
             say=self._say,
             provider=provider,
             shop=shop,
-            model=Model(),
+            model=model,
             mail=mail,
             visitor=CustomerVisitor(customer, hurried=bool(settings.DEMO_BREAK)),
         )

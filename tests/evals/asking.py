@@ -1,0 +1,122 @@
+"""One question to one model, with corrections of form as in the product, and what the answer is worth."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final
+
+from refunds.proposers.customer_text import prepare_customer_text
+from refunds.proposers.port import Declined, ProposalContext, Proposed, Proposer, Unavailable
+from refunds.proposers.schema import Malformed, ParsedProposal, ProposedAction, parse_proposal
+from tests.adversary.judging import VALID, judge
+from tests.evals.sets import READING, Row
+
+MAX_REPAIRS: Final = 2
+NO_COMMAND: Final = {"command_amount_minor_units": None, "command_currency": None}
+_READING: Final = "refunds.proposers.reading"
+DECLINED, UNAVAILABLE = "DECLINED", "UNAVAILABLE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came of one row. ``first`` and ``last`` are classes, or DECLINED, or UNAVAILABLE."""
+
+    row: Row
+    first: str
+    last: str
+    accepted: bool
+    said: dict[str, Any]
+    repairs: int
+    seconds: float
+
+
+def can_read(model: Proposer) -> bool:
+    """Say whether there is a reading job, and this model is one that does it."""
+    return find_spec(_READING) is not None and hasattr(model, "read_message")
+
+
+def ask(model: Proposer, row: Row, *, seconds: float) -> Answer:
+    """Ask for the row's answer within so many seconds, corrections included."""
+    put, parse = _reading(model, row) if row.kind == READING else _proposal(model, row)
+    began = time.monotonic()
+    result = put(seconds, None)
+    first = parsed = _parsed(result, parse)
+    repairs = 0
+    while isinstance(parsed, Malformed) and parsed.repairable and repairs < MAX_REPAIRS:
+        left = seconds - (time.monotonic() - began)
+        if left <= 0 or not isinstance(result, Proposed):
+            break
+        repairs += 1
+        result = put(left, result.raw_text)
+        parsed = _parsed(result, parse)
+    return Answer(
+        row=row,
+        first=_class(first),
+        last=_class(parsed),
+        accepted=_class(parsed) == VALID and (row.kind == READING or _passes(result, row)),
+        said=_said(parsed),
+        repairs=repairs,
+        seconds=time.monotonic() - began,
+    )
+
+
+def is_right(answer: Answer) -> bool:
+    """Say whether the model's words, whatever the checks made of them, are the row's answer."""
+    row, said = answer.row, answer.said
+    if row.kind == READING:
+        return (said.get("intent"), said.get("problem")) == (row.intent, row.problem)
+    return (said.get("action"), said.get("reason")) == (row.action, row.reason)
+
+
+def outcome(answer: Answer) -> str:
+    """Return what the desk would do with it: the action, or hand it over."""
+    return str(answer.said["action"]) if answer.accepted else "handed over"
+
+
+_Put = Callable[[float, str | None], Any]
+
+
+def _proposal(model: Proposer, row: Row) -> tuple[_Put, Callable[[str], Any]]:
+    context = ProposalContext(
+        finding=row.finding,
+        reason_code=row.reason_code,
+        problem="DUPLICATE_CHARGE",
+        policy_version="REF-DUP v1",
+        allowed_actions=tuple(ProposedAction),
+        customer_text=prepare_customer_text(row.text) if row.text else None,
+    )
+    return lambda left, again: model.propose(context, deadline_seconds=left, repair_of=again), parse_proposal
+
+
+def _reading(model: Any, row: Row) -> tuple[_Put, Callable[[str], Any]]:
+    reading: Any = import_module(_READING)
+    context = reading.ReadingContext(customer_text=prepare_customer_text(row.text or ""))
+    return (
+        lambda left, again: model.read_message(context, deadline_seconds=left, repair_of=again),
+        reading.parse_reading,
+    )
+
+
+def _parsed(result: Any, parse: Callable[[str], Any]) -> Any:
+    return parse(result.raw_text) if isinstance(result, Proposed) else result
+
+
+def _class(parsed: Any) -> str:
+    if isinstance(parsed, Unavailable):
+        return UNAVAILABLE
+    return DECLINED if isinstance(parsed, Declined) else str(parsed.proposal_class)
+
+
+def _passes(result: Any, row: Row) -> bool:
+    command = {} if row.finding == "VERIFIED_DUPLICATE_CHARGE" else NO_COMMAND
+    return isinstance(result, Proposed) and judge(result.raw_text, finding=row.finding, **command) == VALID
+
+
+def _said(parsed: Any) -> dict[str, Any]:
+    if isinstance(parsed, ParsedProposal):
+        return {"action": str(parsed.recommended_action), "reason": str(parsed.reason_code)}
+    if hasattr(parsed, "intent"):
+        return {"intent": str(parsed.intent), "problem": str(parsed.problem), "order": parsed.order_hint}
+    return {}
