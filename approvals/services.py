@@ -19,7 +19,7 @@ class DecisionRefusedError(Exception):
     """If you see this, a person's decision was not recorded; ``code`` says why.
 
     NOT_PENDING, OWN_REQUEST, ALREADY_VOTED, NOT_ALLOWED, FINGERPRINT_CHANGED, EXPIRED, CLAIMED_BY_ANOTHER,
-    NOTE_TOO_LONG, NOTE_NOT_READABLE, NOTE_HAS_CARD_NUMBER or NOTE_REQUIRED.
+    NOTE_TOO_LONG, NOTE_NOT_READABLE, NOTE_HAS_CARD_NUMBER, NOTE_HAS_SECURITY_CODE or NOTE_REQUIRED.
     """
 
     def __init__(self, code: str) -> None:

@@ -1,20 +1,26 @@
 """What a customer may send, checked the same way by pages and API before anything is stored. Pure.
 
-A refused input is never cleaned into something that the customer did not write.
+What cannot be used is refused, and never cleaned into something that the customer did not write. Sensitive data that
+nobody needs is the exception, in the open: a visible marker stands in its place, the writer is told, and what is
+stored, and whose digest is kept, is the text with the marker. Card data is not taken out but refused, so that whoever
+sends it learns not to.
 """
 
 import unicodedata
+from collections.abc import Collection
 from typing import Final
 
-from ledger.card_numbers import find_card_numbers, has_card_number, mask_card_numbers
+from ledger.redaction import NAMES, Kind, find_in_words, find_sensitive, mask
 
 MAX_MESSAGE: Final = 2000
 MAX_ORDER_NUMBER: Final = 64
 MAX_CLIENT_TOKEN: Final = 100
 PROBLEMS: Final = ("DUPLICATE_CHARGE",)
-CARD_NUMBER_MASK: Final = "[card number removed]"
+MARKERS: Final = {kind: f"[{name} removed]" for kind, name in NAMES.items()}
+CARD_NUMBER_MASK: Final = MARKERS[Kind.CARD_NUMBER]
+REFUSED: Final = frozenset({Kind.CARD_NUMBER, Kind.SECURITY_CODE})  # the rest is taken out
 
-_LONGEST_CARD_NUMBER: Final = 200  # characters, with all that may stand between its digits
+_LOOKED_AHEAD: Final = 200  # characters: a card number with all that may stand between its digits
 _LINE_BREAKS: Final = frozenset("\n\t")
 # Unicode's embeddings, overrides and isolates: they show a text in another order than the one it is stored in.
 _BIDI_CONTROLS: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -44,9 +50,11 @@ class IntakeRefusedError(ValueError):
 
 
 def check_message(text: str) -> str:
-    """Return what the customer wrote, trimmed, its line breaks made line feeds; at most 2000 characters.
+    """Return what is kept of a message, at most 2000 characters.
 
-    Raises IntakeRefusedError: MESSAGE_REQUIRED, MESSAGE_TOO_LONG, MESSAGE_NOT_READABLE, MESSAGE_HAS_CARD_NUMBER.
+    It is trimmed, its line breaks are line feeds, and a marker stands in the place of sensitive data. Checking what
+    was kept changes nothing. Raises IntakeRefusedError: MESSAGE_REQUIRED, MESSAGE_TOO_LONG, MESSAGE_NOT_READABLE,
+    MESSAGE_HAS_CARD_NUMBER, MESSAGE_HAS_SECURITY_CODE.
     """
     trimmed = text.replace("\r\n", "\n").replace("\r", "\n").strip()
     if any(_is_unreadable(character) for character in trimmed):
@@ -55,15 +63,51 @@ def check_message(text: str) -> str:
         )
     if all(_is_invisible(character) for character in trimmed):
         raise IntakeRefusedError("MESSAGE_REQUIRED", "Tell us what happened.")
-    if len(trimmed) > MAX_MESSAGE:
+    _refuse_length(trimmed)
+    found = find_in_words(trimmed)
+    _refuse_card_data({span.kind for span in found})
+    if not found:
+        return trimmed
+    kept = mask(trimmed, MARKERS.__getitem__, find_in_words)
+    _refuse_length(kept)  # a marker may be longer than what it stands for
+    return kept
+
+
+def _refuse_length(text: str) -> None:
+    if len(text) > MAX_MESSAGE:
         raise IntakeRefusedError("MESSAGE_TOO_LONG", f"Use at most {MAX_MESSAGE} characters.")
-    if has_card_number(trimmed):
+
+
+def _refuse_card_data(kinds: Collection[Kind]) -> None:
+    if Kind.CARD_NUMBER in kinds:
         raise IntakeRefusedError(
             "MESSAGE_HAS_CARD_NUMBER",
             "Don't send card numbers: we never need one, and nothing was saved. If it matters which card it was, "
             "give its last four digits only, for example: the card ending in 1234.",
         )
-    return trimmed
+    if Kind.SECURITY_CODE in kinds:
+        raise IntakeRefusedError(
+            "MESSAGE_HAS_SECURITY_CODE",
+            "Don't send the security code of a card: we never need it, and nothing was saved. Leave it out.",
+        )
+
+
+def removed_from(kept: str) -> tuple[Kind, ...]:
+    """Return the kinds whose marker stands in a text that was kept, in a fixed order."""
+    return tuple(kind for kind, marker in MARKERS.items() if marker in kept)
+
+
+def tell_removed(kept: str) -> str:
+    """Return one sentence about what was taken out of a text, or nothing."""
+    names = [_with_article(NAMES[kind]) for kind in removed_from(kept)]
+    if not names:
+        return ""
+    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"We took out what looked like {listed} before anything was saved: we never need that."
+
+
+def _with_article(name: str) -> str:
+    return f"{'an' if name[0] in 'aeio' else 'a'} {name}"
 
 
 _NOTE_TEXTS: Final = {
@@ -71,6 +115,7 @@ _NOTE_TEXTS: Final = {
     "NOTE_TOO_LONG": "The note is too long.",
     "NOTE_NOT_READABLE": "The note contains hidden control characters.",
     "NOTE_HAS_CARD_NUMBER": "The note contains a card number. Give the card's last four digits only.",
+    "NOTE_HAS_SECURITY_CODE": "The note contains the security code of a card. Leave it out.",
 }
 
 
@@ -78,7 +123,7 @@ def check_note(text: str) -> str:
     """Return a colleague's note, held against the rules of a message; an empty one stays empty.
 
     Raises IntakeRefusedError: NOTE_REQUIRED (nothing in it can be seen), NOTE_TOO_LONG, NOTE_NOT_READABLE,
-    NOTE_HAS_CARD_NUMBER.
+    NOTE_HAS_CARD_NUMBER, NOTE_HAS_SECURITY_CODE.
     """
     if not text.strip():
         return ""
@@ -89,14 +134,14 @@ def check_note(text: str) -> str:
         raise IntakeRefusedError(code, _NOTE_TEXTS[code]) from refused
 
 
-def without_card_numbers(text: str) -> str:
-    """Return what may be shown again to whoever typed it: the text with every card number taken out.
+def without_sensitive_data(text: str) -> str:
+    """Return what may be shown again to whoever typed it: the text with a marker for everything sensitive.
 
-    No more than a message may hold is searched or shown, and no part of a card number that stands across the cut.
+    No more than a message may hold is searched or shown, and no part of a find that stands across the cut.
     """
-    beginning = text.replace("\r\n", "\n")[: MAX_MESSAGE + _LONGEST_CARD_NUMBER]
-    across = (start for start, end in find_card_numbers(beginning) if start < MAX_MESSAGE < end)
-    return mask_card_numbers(beginning[: next(across, MAX_MESSAGE)], CARD_NUMBER_MASK)
+    beginning = text.replace("\r\n", "\n")[: MAX_MESSAGE + _LOOKED_AHEAD]
+    across = (span.start for span in find_sensitive(beginning) if span.start < MAX_MESSAGE < span.end)
+    return mask(beginning[: min(across, default=MAX_MESSAGE)], MARKERS.__getitem__)
 
 
 def check_order_number(text: str) -> str:
@@ -116,14 +161,16 @@ def check_order_number(text: str) -> str:
 
 
 def check_client_token(text: str) -> str:
-    """Return a caller's token for one request: 1 to 100 visible ASCII characters and no card number.
+    """Return a caller's token for one request: 1 to 100 visible ASCII characters and nothing sensitive.
 
     Raises IntakeRefusedError: CLIENT_TOKEN_INVALID.
     """
     if not 1 <= len(text) <= MAX_CLIENT_TOKEN or not all("!" <= character <= "~" for character in text):
         raise IntakeRefusedError("CLIENT_TOKEN_INVALID", "Use 1 to 100 visible ASCII characters.")
-    if has_card_number(text):  # it is stored, and it is nobody's free text
-        raise IntakeRefusedError("CLIENT_TOKEN_INVALID", "Use a random text that contains no card number.")
+    found = find_sensitive(text)
+    if found:  # it is stored, and it is nobody's free text
+        name = NAMES[found[0].kind]
+        raise IntakeRefusedError("CLIENT_TOKEN_INVALID", f"Use a random text that contains no {name}.")
     return text
 
 

@@ -16,6 +16,7 @@ from ledger.clock import now_utc
 from refunds import pipeline
 from refunds.api.answers import (
     CONFLICT,
+    REMOVED,
     RETRY_AFTER,
     WRITING_PROBLEMS,
     CustomerView,
@@ -27,6 +28,7 @@ from refunds.api.answers import (
     not_found,
     order_not_found,
     own_request,
+    removals_of,
 )
 from refunds.api.problems import ProblemError
 from refunds.api.serializers import (
@@ -65,7 +67,7 @@ class MessagesView(CustomerView):
 
     @extend_schema(
         operation_id="add_refund_request_message",
-        parameters=[RETRY_AFTER],
+        parameters=[RETRY_AFTER, REMOVED],
         request=MessageSerializer,
         responses=_RESPONSES,
     )
@@ -78,7 +80,7 @@ class MessagesView(CustomerView):
             nudges = pipeline.add_message(
                 signed_in=signed_in, workflow_id=workflow_id, message=asked["message"], now=now_utc()
             )
-        return _answer(signed_in, workflow_id, nudges)
+        return _answer(signed_in, workflow_id, nudges, message=asked["message"])
 
 
 class PersonView(CustomerView):
@@ -144,6 +146,9 @@ def refusals_as_problems(signed_in: SignedIn) -> Iterator[None]:
         raise ProblemError(409, refused.code.lower(), refused.text) from refused
 
 
-def _answer(signed_in: SignedIn, workflow_id: str, nudges: tuple[Nudge, ...]) -> Response:
+def _answer(
+    signed_in: SignedIn, workflow_id: str, nudges: tuple[Nudge, ...], *, message: str = ""
+) -> Response:
     send_nudges(nudges)
-    return Response(document_of(own_request(signed_in, workflow_id)), headers=address_of(workflow_id))
+    headers = address_of(workflow_id) | removals_of(message)
+    return Response(document_of(own_request(signed_in, workflow_id)), headers=headers)

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from ledger.intake import MARKERS, REFUSED, removed_from
 from ledger.throttle import count_new_request, count_withdrawal
 from refunds.api.problems import ProblemError
 from refunds.api.serializers import ProblemSerializer, RefundRequestSerializer, StrictSerializer
@@ -33,6 +34,14 @@ RETRY_AFTER: Final = OpenApiParameter(
     OpenApiParameter.HEADER,
     response=[429, 503],
     description="Seconds after which the request may be repeated.",
+)
+REMOVED: Final = OpenApiParameter(
+    "Removed-From-Message",
+    str,
+    OpenApiParameter.HEADER,
+    response=[200, 201],
+    description="The kinds of sensitive data that were replaced by a marker before the message was stored: "
+    f"{', '.join(kind for kind in MARKERS if kind not in REFUSED)}. Absent where nothing was.",
 )
 
 
@@ -103,6 +112,12 @@ def document_of(workflow: RefundWorkflow) -> Any:
 def document_of_new(first_event: RefundWorkflowEvent) -> Any:
     """Return the JSON document of a request as it was opened just now."""
     return RefundRequestSerializer(report_new_request(first_event)).data
+
+
+def removals_of(message: str) -> dict[str, str]:
+    """Return the header that names what was taken out of a message that was kept, if anything was."""
+    removed = removed_from(message)
+    return {"Removed-From-Message": ", ".join(removed)} if removed else {}
 
 
 def address_of(workflow_id: str) -> dict[str, str]:

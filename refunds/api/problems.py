@@ -12,7 +12,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpResponse
 from rest_framework import exceptions
 
-from ledger.intake import without_card_numbers
+from ledger.intake import without_sensitive_data
 
 CONTENT_TYPE: Final = "application/problem+json"
 RETRY_AFTER_SECONDS: Final = "5"
@@ -126,7 +126,7 @@ def _invalid(exc: exceptions.ValidationError) -> Problem:
 def _flat(detail: Any, field: str = "") -> Iterator[FieldProblem]:
     if isinstance(detail, Mapping):
         for name, inner in detail.items():
-            yield from _flat(inner, "" if name == "non_field_errors" else without_card_numbers(str(name)))
+            yield from _flat(inner, "" if name == "non_field_errors" else without_sensitive_data(str(name)))
     elif isinstance(detail, list):
         for inner in detail:
             yield from _flat(inner, field)

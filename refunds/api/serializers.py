@@ -10,6 +10,11 @@ from rest_framework import serializers
 
 from ledger.intake import IntakeRefusedError, check_message, check_order_number, check_problem
 
+_WHAT_GOES: Final = (
+    "A text with a card number or a card's security code is refused. Passwords, tokens, cookies, keys, bank account "
+    "numbers, e-mail addresses and telephone numbers are replaced by a marker, such as [password removed], before "
+    "the text is stored, and the header Removed-From-Message names them."
+)
 _MOST_UNKNOWN: Final = 10  # a body full of names is not answered with all of them
 
 
@@ -60,7 +65,9 @@ class StrictSerializer(serializers.Serializer[Any]):
 class NewRefundRequestSerializer(StrictSerializer):
     """A customer's request about one of their own orders; without a number it waits until they name one."""
 
-    message = IntakeField(check_message, help_text="What happened, in the customer's own words.")
+    message = IntakeField(
+        check_message, help_text=f"What happened, in the customer's own words. {_WHAT_GOES}"
+    )
     order_number = IntakeField(
         check_order_number,
         required=False,
@@ -78,7 +85,9 @@ class NewRefundRequestSerializer(StrictSerializer):
 class MessageSerializer(StrictSerializer):
     """Something more about a request."""
 
-    message = IntakeField(check_message, help_text="What the customer adds, in their own words.")
+    message = IntakeField(
+        check_message, help_text=f"What the customer adds, in their own words. {_WHAT_GOES}"
+    )
 
 
 class OrderNumberSerializer(StrictSerializer):

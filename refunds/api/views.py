@@ -15,6 +15,7 @@ from ledger.intake import IntakeRefusedError, check_client_token
 from refunds.api.answers import (
     CONFLICT,
     READING_PROBLEMS,
+    REMOVED,
     RETRY_AFTER,
     WRITING_PROBLEMS,
     CustomerView,
@@ -25,6 +26,7 @@ from refunds.api.answers import (
     document_of_new,
     order_not_found,
     own_request,
+    removals_of,
 )
 from refunds.api.problems import ProblemError
 from refunds.api.serializers import (
@@ -67,7 +69,7 @@ class RefundRequestsView(CustomerView):
 
     @extend_schema(
         operation_id="open_refund_request",
-        parameters=[_KEY, RETRY_AFTER],
+        parameters=[_KEY, RETRY_AFTER, REMOVED],
         request=NewRefundRequestSerializer,
         responses={
             201: RefundRequestSerializer,
@@ -96,10 +98,10 @@ class RefundRequestsView(CustomerView):
         if key and not opened.created:
             _refuse_other_body(signed_in, key, asked)
         send_nudges(opened.nudges)
-        address = address_of(opened.workflow_id)
+        headers = address_of(opened.workflow_id) | removals_of(asked["message"])
         if opened.first_event is not None:
-            return Response(document_of_new(opened.first_event), status=201, headers=address)
-        return Response(document_of(own_request(signed_in, opened.workflow_id)), headers=address)
+            return Response(document_of_new(opened.first_event), status=201, headers=headers)
+        return Response(document_of(own_request(signed_in, opened.workflow_id)), headers=headers)
 
 
 class RefundRequestView(CustomerView):

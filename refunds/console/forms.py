@@ -5,7 +5,7 @@ from typing import Any, Final
 from django import forms
 
 from approvals.states import CaseKind
-from ledger.intake import IntakeRefusedError, check_note, without_card_numbers
+from ledger.intake import IntakeRefusedError, check_note, without_sensitive_data
 from refunds.selectors.review_records import QueueFilter
 
 NOTE_MAX_LENGTH: Final = 2000
@@ -59,7 +59,13 @@ class QueueFilterForm(forms.Form):
 
 
 class WithNote(forms.Form):
-    """A form with a ``note``: what may not be kept comes back for editing, without any card number."""
+    """A form with a ``note``: what may not be kept comes back for editing, without what is sensitive in it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields[
+            "note"
+        ].help_text = "A marker is saved in the place of passwords, keys, e-mail addresses and phone numbers."
 
     def clean_note(self) -> str:
         """Return the note, checked."""
@@ -71,9 +77,9 @@ class WithNote(forms.Form):
             raise forms.ValidationError(refused.text, code=refused.code) from refused
 
     def show_again(self, name: str, typed: str) -> None:
-        """Let a refused text come back for editing, without any card number."""
+        """Let a refused text come back for editing, without what is sensitive in it."""
         sent = {field: self.data.get(field) for field in self.fields}
-        self.data = {**sent, name: without_card_numbers(typed)}
+        self.data = {**sent, name: without_sensitive_data(typed)}
 
 
 class DecisionForm(WithNote):

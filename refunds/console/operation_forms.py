@@ -78,7 +78,7 @@ class CancelForm(WorkForm):
         raise forms.ValidationError(ABOUT_OPERATIONS["EVIDENCE_REFERENCE_INVALID"])
 
     def clean_words(self) -> str:
-        """Return the provider's words, checked; what may not be kept comes back for editing without card numbers."""
+        """Return the provider's words, checked; refused ones come back for editing, nothing sensitive in them."""
         words: str = self.cleaned_data["words"]
         try:
             return check_note(words)

@@ -62,6 +62,7 @@ ABOUT_OPERATIONS: Final = {
     "EVIDENCE_TOO_LONG": "What the provider says is too long: copy the part that matters, at most 2000 characters.",
     "EVIDENCE_NOT_READABLE": "What the provider says contains hidden control characters.",
     "EVIDENCE_HAS_CARD_NUMBER": "What the provider says contains a card number. Leave it out.",
+    "EVIDENCE_HAS_SECURITY_CODE": "What the provider says contains the security code of a card. Leave it out.",
 }
 # What a vote is refused for, said about a proposal instead of a refund's approval.
 OF_A_PROPOSAL: Final = {

@@ -85,6 +85,7 @@ _NOTE: Final = {
     "NOTE_TOO_LONG": "The note is too long.",
     "NOTE_NOT_READABLE": "The note contains hidden control characters.",
     "NOTE_HAS_CARD_NUMBER": "The note contains a card number. Give the card's last four digits only.",
+    "NOTE_HAS_SECURITY_CODE": "The note contains the security code of a card. Leave it out.",
 }
 WHY_REFUSED: Final = WHY_NO_DECISION | {
     **_NOTE,

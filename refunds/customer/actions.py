@@ -83,7 +83,7 @@ def add_information(request: HttpRequest, signed_in: SignedIn, reference: str) -
         form.add_error("message", error.text)
         return _message_page(request, workflow, form, status=409)
     send_nudges(nudges)
-    return _back(request, workflow, ADDED)
+    return _back(request, workflow, ADDED, kept=message)
 
 
 @require_http_methods(_METHODS)
@@ -123,11 +123,13 @@ def ask_person(request: HttpRequest, signed_in: SignedIn, reference: str) -> Htt
     return _back(request, workflow, PERSON_NOTED)
 
 
-def _back(request: HttpRequest, workflow: RefundWorkflow, notice: str = "") -> HttpResponse:
+def _back(
+    request: HttpRequest, workflow: RefundWorkflow, notice: str = "", *, kept: str = ""
+) -> HttpResponse:
     """Go to a request's page, so that reloading it sends nothing again."""
     structlog.contextvars.bind_contextvars(workflow_id=workflow.pk)
     if notice:
-        leave_notice(request, reference=workflow.reference, code=notice)
+        leave_notice(request, reference=workflow.reference, code=notice, kept=kept)
     return redirect("support:request", reference=workflow.reference)
 
 

@@ -11,7 +11,7 @@ from ledger.intake import (
     check_client_token,
     check_message,
     check_order_number,
-    without_card_numbers,
+    without_sensitive_data,
 )
 from refunds.customer.orders import UNKNOWN_ORDER
 
@@ -26,12 +26,12 @@ class MessageForm(forms.Form):
     )
 
     def clean_message(self) -> str:
-        """Return the message, checked; a refused one is shown again without any card number."""
+        """Return the message, checked; a refused one is shown again without what is sensitive in it."""
         try:
             return check_message(self.cleaned_data["message"])
         except IntakeRefusedError as refused:
             sent = {name: self.data.get(name) for name in self.fields}
-            self.data = {**sent, "message": without_card_numbers(self.cleaned_data["message"])}
+            self.data = {**sent, "message": without_sensitive_data(self.cleaned_data["message"])}
             raise forms.ValidationError(refused.text, code=refused.code) from refused
 
 
@@ -60,23 +60,25 @@ class OrderForm(forms.Form):
             try:
                 cleaned["order_number"] = check_order_number(typed or picked)
             except IntakeRefusedError as refused:
-                self._show_without_card_numbers()
+                self._show_without_sensitive_data()
                 self.add_error("other_order" if typed else "order", refused.text)
         return cleaned
 
     def refuse_order(self, order_number: str) -> None:
         """Say that the order is not in this account, whoever's it is."""
-        self._show_without_card_numbers()
+        self._show_without_sensitive_data()
         self.add_error(
             "other_order" if self.cleaned_data["other_order"] else "order",
-            f"We couldn't find order #{without_card_numbers(order_number)} in this account. "
+            f"We couldn't find order #{without_sensitive_data(order_number)} in this account. "
             "Check the number, and that you're signed in to the account you used to buy it.",
         )
 
-    def _show_without_card_numbers(self) -> None:
-        """Leave card numbers out of the fields that are shown again."""
+    def _show_without_sensitive_data(self) -> None:
+        """Leave what is sensitive out of the fields that are shown again."""
         sent: dict[str, Any] = {name: self.data.get(name) for name in self.fields}
-        orders = {name: sent[name] and without_card_numbers(sent[name]) for name in ("order", "other_order")}
+        orders = {
+            name: sent[name] and without_sensitive_data(sent[name]) for name in ("order", "other_order")
+        }
         self.data = sent | orders
 
 

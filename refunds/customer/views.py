@@ -11,10 +11,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods
 
 from ledger.clock import now_utc
-from ledger.intake import MAX_MESSAGE, without_card_numbers
+from ledger.intake import MAX_MESSAGE, removed_from, tell_removed, without_sensitive_data
 from refunds.customer.access import for_customers, limited
 from refunds.customer.forms import AskForm, new_client_token
-from refunds.customer.notices import JOINED, leave_notice
+from refunds.customer.notices import JOINED, SAVED, leave_notice
 from refunds.customer.orders import ANOTHER_ORDER, UNKNOWN_ORDER, order_choices
 from refunds.customer.understanding import Understanding, understand
 from refunds.models import RefundWorkflow
@@ -56,11 +56,12 @@ def ask(request: HttpRequest, signed_in: SignedIn) -> HttpResponse:
     structlog.contextvars.bind_contextvars(workflow_id=opened.workflow_id)
     send_nudges(opened.nudges)
     workflow = get_object_or_404(list_requests(customer_id=signed_in.customer_id), pk=opened.workflow_id)
-    if not opened.created:
-        if _is_other_request(workflow, form):
-            return _sent_before(request, signed_in, form, workflow)
-        if workflow.client_token != asked["client_token"]:
-            leave_notice(request, reference=workflow.reference, code=JOINED)
+    if not opened.created and _is_other_request(workflow, form):
+        return _sent_before(request, signed_in, form, workflow)
+    if workflow.client_token != asked["client_token"]:
+        leave_notice(request, reference=workflow.reference, code=JOINED, kept=asked["message"])
+    elif removed_from(asked["message"]):
+        leave_notice(request, reference=workflow.reference, code=SAVED, kept=asked["message"])
     return redirect("support:request", reference=workflow.reference)
 
 
@@ -110,6 +111,7 @@ def _check_page(request: HttpRequest, form: AskForm, understood: Understanding) 
     context = {
         "understood": understood,
         "message": sent["message"],
+        "removed": tell_removed(sent["message"]),
         "client_token": sent["client_token"],
         "unknown": UNKNOWN_ORDER,
     }
@@ -122,7 +124,7 @@ def _as_it_was(request: HttpRequest, signed_in: SignedIn) -> AskForm:
     listed = {order.number for order in list_recent_orders(customer_id=signed_in.customer_id)}
     if sent["order"] not in {*listed, UNKNOWN_ORDER, ANOTHER_ORDER}:
         sent |= {"order": ANOTHER_ORDER, "other_order": sent["order"]}
-    return AskForm(initial=sent | {"message": without_card_numbers(sent["message"])})
+    return AskForm(initial=sent | {"message": without_sensitive_data(sent["message"])})
 
 
 def _order_not_found(

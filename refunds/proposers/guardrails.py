@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from ledger.redaction import Kind, find_sensitive
 from refunds.proposers import patterns, wording
 from refunds.proposers.characters import has_unsafe_characters
 
@@ -105,8 +106,20 @@ def _is_not_english(draft: _Draft) -> bool:
     return sum(word in _ENGLISH for word in words) * _ONE_IN < len(words)
 
 
+def _holds(*kinds: Kind) -> _Rule:
+    return lambda draft: any(span.kind in kinds for span in find_sensitive(draft.shown))
+
+
 def _has_card_number(draft: _Draft) -> bool:
-    return bool(patterns.find_card_numbers(draft.shown)) or wording.CARD_TAIL.search(draft.folded) is not None
+    return _PAYS(draft) or wording.CARD_TAIL.search(draft.folded) is not None
+
+
+def _has_phone(draft: _Draft) -> bool:
+    """Look at what is left without references: an order number may have a telephone number's form."""
+    return any(span.kind == Kind.PHONE for span in find_sensitive(draft.unreferenced))
+
+
+_PAYS: Final = _holds(Kind.CARD_NUMBER, Kind.SECURITY_CODE)
 
 
 _RULES: Final[tuple[tuple[str, _Rule], ...]] = (
@@ -116,11 +129,11 @@ _RULES: Final[tuple[tuple[str, _Rule], ...]] = (
     ("OBFUSCATED", _folded(wording.SPACED_LETTERS)),
     ("MARKUP", _shown(wording.MARKUP)),
     ("LINK", _shown(patterns.LINK)),
-    ("EMAIL", _shown(patterns.EMAIL)),
+    ("EMAIL", _holds(Kind.EMAIL)),
     ("CARD_NUMBER", _has_card_number),
-    ("IBAN", _shown(patterns.IBAN)),
-    ("PHONE", _unreferenced(patterns.PHONE)),
-    ("SECRET", _shown(patterns.SECRET)),
+    ("IBAN", _holds(Kind.IBAN)),
+    ("PHONE", _has_phone),
+    ("SECRET", _holds(Kind.PASSWORD, Kind.TOKEN, Kind.COOKIE, Kind.KEY)),
     ("SENSITIVE_REQUEST", _folded(wording.SENSITIVE_REQUEST)),
     ("UNVERIFIED_REFERENCE", _unreferenced(wording.REFERENCE)),
     ("MONEY_AMOUNT", _folded(wording.MONEY)),

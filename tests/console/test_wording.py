@@ -39,7 +39,11 @@ def test_an_unknown_code_is_shown_as_it_is():
 
 
 @pytest.mark.parametrize(
-    "code", ["NOTE_REQUIRED", "NOTE_TOO_LONG", "NOTE_NOT_READABLE", "NOTE_HAS_CARD_NUMBER"]
+    "code",
+    [
+        *("NOTE_REQUIRED", "NOTE_TOO_LONG", "NOTE_NOT_READABLE"),
+        *("NOTE_HAS_CARD_NUMBER", "NOTE_HAS_SECURITY_CODE"),
+    ],
 )
 def test_what_is_wrong_with_a_note_has_a_sentence_wherever_notes_are_written(code):
     assert WHY_NOT_DONE[code] == WHY_REFUSED[code]

@@ -15,7 +15,7 @@ from refunds.proposers.port import MAX_CUSTOMER_TEXT
         ("write to jane.doe+x@mail.example please", f"write to {MASK} please"),
         ("call +44 20 7946 0958 please", f"call {MASK} please"),
         ("IBAN DE89 3704 0044 0532 0130 00.", f"IBAN {MASK}."),
-        ("my password is hunter2, ok", f"my {MASK} ok"),
+        ("my password is hunter2, ok", f"my password is {MASK}, ok"),
         ("key sk_live_abcdef123456", f"key {MASK}"),
         ("a\u202eb\u200bc\x00d\ud800e", "abcde"),
         ("one\u2028two", "one\ntwo"),
