@@ -54,6 +54,8 @@ class Environment(BaseSettings):
     DEMO_GATEWAY_URL: str = Field(
         default="", pattern=r"^(http://(127\.0\.0\.1|localhost|\[::1\]):[0-9]{1,5})?$"
     )
+    # Ask the configured models although none of them qualified, to show that money does not depend on them.
+    DEMO_ADMITS_ANY_MODEL: bool = False
     LOG_FORMAT: Literal["json", "text"] = "json"
 
     @field_validator("ALLOWED_HOSTS", "ASSISTANT_MODELS", "STRIPE_WEBHOOK_SECRETS", mode="before")
@@ -91,6 +93,8 @@ class Environment(BaseSettings):
             raise ValueError("LEDGER_SOURCE_URL must be https outside DEMO_MODE")
         if self.DEMO_BREAK and not self.DEMO_MODE:
             raise ValueError("DEMO_BREAK plants a fault and needs DEMO_MODE")
+        if self.DEMO_ADMITS_ANY_MODEL and not self.DEMO_MODE:
+            raise ValueError("DEMO_ADMITS_ANY_MODEL asks models that nobody tried and needs DEMO_MODE")
         if self.DEMO_GATEWAY_URL and not self.DEMO_MODE:
             raise ValueError("DEMO_GATEWAY_URL names a simulator and needs DEMO_MODE")
         return self

@@ -32,6 +32,7 @@ def route(model: str) -> RoutedModel:
         proposer=model_proposer(model),
         configuration=configuration,
         breaker=_breaker(configuration.endpoint_sha256, model),
+        admits_any=settings.DEMO_ADMITS_ANY_MODEL,
     )
 
 

@@ -42,13 +42,14 @@ class RoutedModel:
     proposer: Model
     configuration: ModelConfiguration
     breaker: Breaker
+    admits_any: bool = False  # only ever in the demo, which shows that money does not depend on a model
 
     def admitted(self, admission: Admission) -> "_Guarded | _NotAsked":
         """Return what to ask for one proposal or reading: the model behind its breaker, or a refusal to ask it."""
         found = find_qualification(self.configuration, admission.qualifications, now=admission.now)
-        if isinstance(found, UnavailableKind):
-            return _NotAsked(found)
-        return _Guarded(self, found, admission.asked_for)
+        if isinstance(found, Qualification):
+            return _Guarded(self, found, admission.asked_for)
+        return _Guarded(self, None, admission.asked_for) if self.admits_any else _NotAsked(found)
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class _NotAsked:
 @dataclass(frozen=True)
 class _Guarded:
     routed: RoutedModel
-    qualification: Qualification
+    qualification: Qualification | None
     asked_for: str
 
     def propose(
@@ -114,11 +115,10 @@ class _Guarded:
                 breaker.release(permit)
             else:
                 breaker.report(permit, outcome, asked_for=self.asked_for)
-        if isinstance(result, Unavailable) or is_of(result, self.qualification):
+        wanted = self.qualification
+        if isinstance(result, Unavailable) or wanted is None or is_of(result, wanted):
             return result
-        logger.warning(
-            "model.changed", model=self.qualification.model, snapshot=result.model_snapshot, taken=False
-        )
+        logger.warning("model.changed", model=wanted.model, snapshot=result.model_snapshot, taken=False)
         return Unavailable(
             kind=UnavailableKind.MODEL_CHANGED,
             detail="not the one that qualified",

@@ -38,3 +38,10 @@ def test_and_no_other(url: str) -> None:
 def test_outside_the_demo_it_stops_the_start() -> None:
     with pytest.raises(ValidationError, match="needs DEMO_MODE"):
         Environment.model_validate(SOUND | {"DEMO_GATEWAY_URL": "http://127.0.0.1:1", "DEMO_MODE": False})
+
+
+def test_models_that_nobody_tried_are_asked_in_the_demo_alone() -> None:
+    assert Environment.model_validate(SOUND | {"DEMO_ADMITS_ANY_MODEL": True}).DEMO_ADMITS_ANY_MODEL
+    assert not Environment.model_validate(SOUND).DEMO_ADMITS_ANY_MODEL
+    with pytest.raises(ValidationError, match="needs DEMO_MODE"):
+        Environment.model_validate(SOUND | {"DEMO_ADMITS_ANY_MODEL": True, "DEMO_MODE": False})

@@ -1,6 +1,7 @@
 """Which of the configured models is asked, and whose answer is taken."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -111,6 +112,14 @@ def test_who_is_not_qualified_is_never_asked_and_rules_answer_in_the_end():
     assert (outcome.proposer, outcome.requests) == ("deterministic", 0)
     assert outcome.unavailable == ("first:NOT_QUALIFIED", "second:NOT_QUALIFIED")
     assert first.proposer.asked == first.breaker.heard == []
+
+
+def test_the_demo_may_ask_whom_nobody_tried_and_the_breaker_still_counts():
+    model = Model("first", said(snapshot="another"))
+    model.routed = replace(model.routed, admits_any=True)
+    outcome = ask(model, qualifications=())
+    assert (outcome.proposer, outcome.answer.model_snapshot) == ("first", "another")
+    assert model.breaker.heard == [(Outcome.ANSWERED, "customer-7")]
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ SHORT_WINDOWS = {
 
 # A real model on a CPU thinks for seconds, and goes on to the limit unless the schema stops it.
 _LOCAL_MODEL = {
+    "DEMO_ADMITS_ANY_MODEL": "1",  # it would not qualify, and need not
     "ASSISTANT_MODELS": NAME,
     "ASSISTANT_DEADLINE_SECONDS": "60",
     "ASSISTANT_PARAMETERS": json.dumps({"temperature": 0.0, "max_output_tokens": 250, "length_limits": True}),

@@ -37,6 +37,9 @@ class Command(BaseCommand):
         else:
             self._load(now)
         set_up_people(merchants=list(Merchant.objects.all()), now=now)
+        if settings.DEMO_ADMITS_ANY_MODEL:
+            self.stdout.write("the model was not evaluated: the demo asks it all the same")
+            return
         Model().calm()  # what an interrupted story armed would fail the evaluation
         for name in settings.ASSISTANT_MODELS:
             call_command("qualify_model", name, facts=MODEL_FACTS, stdout=self.stdout)
