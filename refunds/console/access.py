@@ -7,7 +7,8 @@ from typing import Concatenate, ParamSpec
 from django.contrib import admin
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 
@@ -16,15 +17,15 @@ from refunds.selectors.review import get_reviewer
 from refunds.selectors.review_records import CaseEvidence, Reviewer
 
 Extra = ParamSpec("Extra")
-StaffView = Callable[Concatenate[HttpRequest, Reviewer, Extra], HttpResponse]
+StaffView = Callable[Concatenate[HttpRequest, Reviewer, Extra], HttpResponseBase]
 
 
-def staff_only(view: StaffView[Extra]) -> Callable[..., HttpResponse]:
+def staff_only(view: StaffView[Extra]) -> Callable[..., HttpResponseBase]:
     """Let in signed-in staff who work for a merchant; a superuser without a membership works for none."""
 
     @wraps(view)
     @never_cache
-    def guarded(request: HttpRequest, *args: Extra.args, **kwargs: Extra.kwargs) -> HttpResponse:
+    def guarded(request: HttpRequest, *args: Extra.args, **kwargs: Extra.kwargs) -> HttpResponseBase:
         user = request.user
         if not user.is_authenticated:
             return redirect_to_login(request.get_full_path())

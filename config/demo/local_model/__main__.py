@@ -51,8 +51,9 @@ def _serve(weights: Path, port: int, *, threads: int) -> str:
     parameters.n_predict = _LONGEST_ANSWER_TOKENS
     parameters.sampling.temp, parameters.sampling.seed = 0.0, 1
     parameters.verbosity = 1
-    _server = Server(parameters)
-    return str(_server.listening_address)
+    server = Server(parameters)
+    _server = server
+    return str(server.listening_address)
 
 
 _server: object = None
