@@ -38,6 +38,16 @@ PLANTED = {
         "import openai",
         "Only its adapter speaks",
     ),
+    "the model's side knows the gateway": (
+        "refunds/proposers/prompts.py",
+        "import refunds.gateways.stripe",
+        "Who asks the model cannot move money",
+    ),
+    "the gateway knows the model's side": (
+        "refunds/gateways/stripe_commands.py",
+        "import refunds.proposers.port",
+        "Who asks the model cannot move money",
+    ),
     "a simulator knows the product": (
         "config/demo/gateway_simulator/book.py",
         "import refunds.states",

@@ -40,8 +40,22 @@ def test_defaults_trust_no_proxy_and_end_tokens_after_ninety_days():
         {"API_TOKEN_DAYS": "0"},
         {"API_TOKEN_DAYS": "3650"},
         {"NEW_REQUESTS_PER_MINUTE": "0"},
+        {"MODEL_QUALIFICATION_DAYS": "0"},
+        {"MODEL_QUALIFICATION_DAYS": "366"},
+        {"ASSISTANT_PARAMETERS": {"temperature": 9}},
+        {"ASSISTANT_PARAMETERS": {"temperature": "hot"}},
+        {"ASSISTANT_PARAMETERS": {"tools": True}},
     ],
 )
 def test_values_out_of_range_stop_the_start(wrong):
     with pytest.raises(ValidationError):
         read(**wrong)
+
+
+def test_what_models_are_asked_with_is_read_as_json(monkeypatch):
+    for name, value in SOUND.items():
+        monkeypatch.setenv(name, str(value))
+    monkeypatch.setenv("ASSISTANT_PARAMETERS", '{"temperature": 0, "output_limit_field": "max_tokens"}')
+    env = Environment.model_validate({})
+    assert env.ASSISTANT_PARAMETERS == {"temperature": 0, "output_limit_field": "max_tokens"}
+    assert env.MODEL_QUALIFICATION_DAYS == 90

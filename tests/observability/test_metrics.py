@@ -15,9 +15,17 @@ from refunds.metrics import collector
 from refunds.metrics.collector import DeskCollector
 from refunds.metrics.counters import NUDGES_LOST
 from refunds.metrics.readings import OTHER, READINGS
-from refunds.models import GatewayResponse, GatewayWebhook
+from refunds.models import GatewayResponse, GatewayWebhook, Proposal
+from refunds.proposers.breaker import BreakerState
 from refunds.states import OperationState, WorkerFault, WorkflowState
-from tests.factories import NOW, add_attempt, move_operation, operation_in_state, workflow_in_state
+from tests.factories import (
+    NOW,
+    add_attempt,
+    move_operation,
+    operation_in_state,
+    qualify_model,
+    workflow_in_state,
+)
 
 pytestmark = pytest.mark.django_db
 QUERIES = (
@@ -233,3 +241,45 @@ def test_a_refund_that_shows_up_after_its_operation_had_ended_is_a_number_that_p
     told = {key[1]: value for key, value in numbers.items() if key[0] == "operations_contradicted_recent"}
     assert (told["CANCELLED"], told["FAILED"], told["REJECTED"], told[OTHER]) == (1, 1, 0, 0)
     assert told["NONE"] > 3
+
+
+def test_proposals_are_counted_by_how_the_model_declined_and_by_who_made_them():
+    for detail, proposer in (("", "deterministic"), ("CONTENT_FILTER", "m"), ("FORBIDDEN_KEY", "m")):
+        workflow = workflow_in_state(WorkflowState.EVIDENCE_VERIFIED)
+        Proposal.objects.create(
+            workflow=workflow,
+            command_number=1,
+            proposer=proposer,
+            model_snapshot="any/1",
+            output_class="REJECT" if detail else "VALID",
+            detail=detail,
+            at=NOW,
+        )
+    numbers = read(NOW + timedelta(minutes=1))
+    assert numbers["proposals_declined_recent", "CONTENT_FILTER"] == 1
+    assert numbers["proposals_declined_recent", "NONE"] == 2
+    assert numbers["proposals_declined_recent", "TOOL_CALL"] == 0
+    assert numbers["proposals_by_proposer_recent", "RULES"] == 1
+    assert numbers["proposals_by_proposer_recent", "MODEL"] == 2
+
+
+def breakers():
+    return {key[1]: value for key, value in read().items() if key[0] == "model_breaker_state"}
+
+
+def test_a_model_is_shown_with_its_breaker_once_an_operator_had_it_evaluated(monkeypatch):
+    assert breakers() == {}
+    url = "https://models.example.com/v1"
+    qualify_model(base_url=url, model="first")
+    qualify_model(base_url=url, model="second", passed=False)
+    qualify_model(base_url=url, model="a name with spaces")
+    states = {"first": BreakerState.OPEN, "second": BreakerState.HALF_OPEN}
+    monkeypatch.setattr(collector, "breaker_state", lambda **asked: states[asked["model"]])
+    assert breakers() == {"first": 2, "second": 1}
+
+
+def test_without_redis_no_breaker_is_shown_and_the_other_numbers_are(monkeypatch):
+    qualify_model(base_url="https://models.example.com/v1", model="first")
+    monkeypatch.setattr(collector, "breaker_state", lambda **_asked: None)
+    assert breakers() == {}
+    assert read()["scrape_complete",] == 1

@@ -61,6 +61,7 @@ def test_names_are_not_shared_since_each_is_a_log_file(desk):
         ("beat", set()),
         ("migrate", set()),
         ("gateway", set()),
+        ("load", MODEL | PROVIDER | SHOP),  # sets everything up, and is gone before anybody asks
     ],
 )
 def test_each_part_holds_its_own_credentials_and_no_others(parts, name, held):

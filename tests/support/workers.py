@@ -26,13 +26,21 @@ def broker_url() -> str:
 class Worker:
     """One worker process group; ``kill`` ends parent and children as a power cut would."""
 
-    def __init__(self, *, gateway_url: str, api_key: str, log: Path, beat: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        log: Path,
+        gateway_url: str = "",
+        api_key: str = "",
+        beat: bool = True,
+        queues: str = "assistant,money,mail,default",
+    ) -> None:
         self._log = log.open("ab")
         command = [sys.executable, "-m", "celery", "-A", "config.celery", "worker", "--concurrency", "1"]
         if beat:
             command += ["--beat", "--schedule", str(log.with_suffix(".schedule"))]
         self._process = subprocess.Popen(
-            [*command, "--queues", "assistant,money,mail,default", "--loglevel", "INFO", "--without-mingle",
+            [*command, "--queues", queues, "--loglevel", "INFO", "--without-mingle",
              "--without-gossip", "--without-heartbeat"],
             cwd=_ROOT,
             env=self._env(gateway_url, api_key),
@@ -55,6 +63,12 @@ class Worker:
             "GATEWAY_TIMEOUT_SECONDS": "1",
             "RECOVERY_INTERVAL_SECONDS": "1",
         }
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the running process was started with, as the system knows it."""
+        entries = Path(f"/proc/{self._process.pid}/environ").read_text().split("\0")
+        return dict(entry.split("=", 1) for entry in entries if "=" in entry)
 
     def kill(self) -> None:
         os.killpg(self._process.pid, signal.SIGKILL)
