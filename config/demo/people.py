@@ -120,6 +120,7 @@ def _policy(merchant: Merchant, now: datetime) -> None:
         reason="DUPLICATE_CHARGE",
         effective_from=now - timedelta(days=365),
         rules=RULES,
+        guidance="A second charge for one purchase goes back to the payment method that it came from.",
         source_reference="handbook/refunds#duplicate-charges",
         approved_by="user:head-of-billing",
         approved_at=now - timedelta(days=366),

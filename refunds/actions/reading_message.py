@@ -10,7 +10,7 @@ from datetime import datetime
 
 from django.conf import settings
 
-from ledger.models import text_sha256
+from refunds.evidence.asked import asked_columns
 from refunds.models import CustomerMessage, MessageReading
 from refunds.proposers.customer_text import prepare_customer_text
 from refunds.proposers.reading import ParsedReading, ReadingContext, hinted_number
@@ -63,19 +63,12 @@ def _newest_unread(workflow_id: str) -> Unread | None:
 
 
 def _reading(unread: Unread, outcome: ReadingOutcome, now: datetime) -> MessageReading:
-    answer, parsed = outcome.answer, outcome.parsed
+    parsed = outcome.parsed
     said = parsed if isinstance(parsed, ParsedReading) else None
     return MessageReading(
         workflow_id=unread.message.workflow_id,
         message=unread.message,
         reader=outcome.reader[:40],
-        model_snapshot=answer.model_snapshot[:120],
-        prompt_version=answer.prompt_version,
-        prompt_sha256=answer.prompt_sha256,
-        context_sha256=answer.context_sha256,
-        request_sha256=answer.request_sha256,
-        parameters=dict(answer.parameters),
-        output_sha256=text_sha256(answer.raw_text),
         output_class=parsed.proposal_class,
         detail=str(parsed.reason) if isinstance(parsed, Malformed) else "",
         intent=said.intent if said else "",
@@ -83,8 +76,8 @@ def _reading(unread: Unread, outcome: ReadingOutcome, now: datetime) -> MessageR
         language=said.language if said else "",
         order_hint=_kept_hint(said, unread) if said else "",
         requests=outcome.requests,
-        latency_ms=answer.latency_ms,
         at=now,
+        **asked_columns(outcome.answer),
     )
 
 

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from refunds.evidence.policy import policy_of
 from refunds.models import Proposal, RefundWorkflow
 from refunds.proposers.deterministic import DETERMINISTIC
 from refunds.proposers.schema import ParsedProposal, parse_proposal
@@ -34,5 +35,10 @@ def draft_for(workflow: RefundWorkflow) -> str:
         approved=workflow.state == WorkflowState.APPROVED,
         with_people=workflow.state == WorkflowState.REQUIRES_HUMAN_APPROVAL,
         references=(workflow.order.number if workflow.order else "", workflow.reference),
+        private_texts=(workflow.order.note if workflow.order else "", _guidance(workflow)),
     )
     return "" if reasons_to_drop(parsed.customer_message, standing) else parsed.customer_message
+
+
+def _guidance(workflow: RefundWorkflow) -> str:
+    return policy_of(workflow.policy_id).guidance if workflow.policy_id is not None else ""

@@ -13,6 +13,7 @@ from refunds.proposers.guardrails import find_unsafe_language
 from refunds.proposers.schema import MAX_MESSAGE
 
 SHOWING_VERSION: Final = "1"
+_LONG_WORD: Final = 6  # letters: shorter ones stand in every text
 _SENTENCE: Final = re.compile(r"[.!?:;\n]+")
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
 # How a draft may begin a sentence. Anything else there may be a name.
@@ -49,12 +50,16 @@ _SOON: Final = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """What the rows say now. `references` are identifiers of this customer's own that a draft may repeat."""
+    """What the rows say now. `references` are identifiers of this customer's own that a draft may repeat.
+
+    `private_texts` are what the model was told and the customer was not: an order's note, a policy's prose.
+    """
 
     duplicate_verified: bool
     approved: bool
     with_people: bool
     references: tuple[str, ...] = ()
+    private_texts: tuple[str, ...] = ()
 
 
 def reasons_to_drop(draft: str, standing: Standing) -> tuple[str, ...]:
@@ -70,9 +75,20 @@ def reasons_to_drop(draft: str, standing: Standing) -> tuple[str, ...]:
         ("REFUND_CLAIM", about_refund and not standing.approved),
         ("PEOPLE_CLAIM", _PEOPLE.search(folded) is not None and not standing.with_people),
         ("SOON", _SOON.search(folded) is not None),
+        ("REPEATS_PRIVATE", any(_repeats(folded, text.casefold()) for text in standing.private_texts)),
         ("NAME", _may_name_somebody(draft, standing.references)),
     )
     return (*unsafe, *(code for code, found in claims if found))
+
+
+def _repeats(draft: str, text: str) -> bool:
+    """Say whether a draft shares a long word or three words in a row with a text that is not for the customer."""
+    said, known = _WORD.findall(draft), _WORD.findall(text)
+    if not {word for word in said if len(word) >= _LONG_WORD}.isdisjoint(known):
+        return True
+    return not set(zip(said, said[1:], said[2:], strict=False)).isdisjoint(
+        zip(known, known[1:], known[2:], strict=False)
+    )
 
 
 def _may_name_somebody(draft: str, references: tuple[str, ...]) -> bool:

@@ -11,8 +11,9 @@ from datetime import datetime
 from django.conf import settings
 
 from ledger.actors import Actor, ActorType
-from ledger.models import ErasableText, text_sha256
+from ledger.models import ErasableText
 from ledger.transitions import Why
+from refunds.evidence.asked import asked_columns
 from refunds.evidence.policy import policy_of
 from refunds.models import CustomerMessage, Proposal, RefundWorkflow
 from refunds.proposers.asking import ProposalOutcome, ask_in_order
@@ -58,22 +59,15 @@ def record_proposal(*, evidence: Evidence, outcome: ProposalOutcome) -> None:
         workflow_id=workflow.pk,
         command_number=workflow.command_number,
         proposer=outcome.proposer[:40],
-        model_snapshot=answer.model_snapshot[:120],
-        prompt_version=answer.prompt_version,
-        prompt_sha256=answer.prompt_sha256,
-        context_sha256=answer.context_sha256,
-        request_sha256=answer.request_sha256,
-        parameters=dict(answer.parameters),
         recommended_action=said.recommended_action if said else "",
         reason_code=said.reason_code if said else "",
         requires_human_review=said.requires_human_review if said else None,
         draft=draft,
-        output_sha256=text_sha256(answer.raw_text),
         output_class=parsed.proposal_class,
         detail=outcome.defect,
         requests=outcome.requests,
-        latency_ms=answer.latency_ms,
         at=evidence.now,
+        **asked_columns(answer),
     )
     why = Why(
         actor=_proposed_by(workflow, outcome),

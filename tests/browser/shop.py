@@ -14,6 +14,7 @@ from tests.factories import (
     make_order,
     make_payment,
     make_policy,
+    make_reading,
     make_staff,
     open_without_order,
     workflow_in_state,
@@ -69,6 +70,12 @@ class Shop:
     def without_order(self, customer):
         """A request that waits for its customer to name an order."""
         return open_without_order(customer=customer, now=self.now)
+
+    def suggested(self, customer, number):
+        """A request without an order for which a model suggests one."""
+        workflow = self.without_order(customer)
+        make_reading(workflow, order_hint=number, at=self.now)
+        return workflow
 
 
 def page_of(workflow, action=""):

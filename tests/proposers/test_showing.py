@@ -1,6 +1,7 @@
 """What a draft may say beside the state of the moment; the corpus is our own words."""
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -90,6 +91,25 @@ def test_a_long_draft_is_dropped_within_a_second(draft):
     began = time.perf_counter()
     assert "TOO_LONG" in reasons_to_drop(draft, WITH_PEOPLE)
     assert time.perf_counter() - began < 1
+
+
+@pytest.mark.parametrize(
+    ("draft", "private"),
+    [
+        ("Thank you. It seems suspicious to us, so we look at it.", "Suspicious buyer, returned thrice."),
+        ("Thank you. You do not pay, so we look at it.", "They do not pay on time."),
+        ("Thank you for the wait. Your case is with the team.", "WITH THE TEAM since May"),
+    ],
+)
+def test_what_the_customer_was_not_told_is_not_repeated(draft, private):
+    assert reasons_to_drop(draft, WITH_PEOPLE) == ()
+    assert reasons_to_drop(draft, replace(WITH_PEOPLE, private_texts=("", private))) == ("REPEATS_PRIVATE",)
+
+
+@pytest.mark.parametrize("private", ["", "Ring the bell.", "Gift wrap, red."])
+def test_a_note_about_something_else_drops_nothing(private):
+    draft = "Thank you for your patience. Our team is looking at your request."
+    assert reasons_to_drop(draft, replace(WITH_PEOPLE, private_texts=(private,))) == ()
 
 
 @pytest.mark.parametrize("draft", ["\u2026", "?!", "2841"])

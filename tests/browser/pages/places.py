@@ -13,6 +13,7 @@ PLACES = (
     *(customer.check_beside_an_open_request, customer.requests_empty, customer.requests),
     *(customer.status_received, customer.status_completed, customer.status_with_people),
     *(customer.status_unknown, customer.name_the_order, customer.name_the_order_with_errors),
+    customer.confirm_the_suggested_order,
     *(customer.add_information, customer.add_information_with_errors, customer.added_information),
     *(customer.withdraw, customer.withdraw_too_late, customer.ask_a_person),
     *(staff.queue_empty, staff.queue, staff.queue_without_a_match, staff.no_merchant, staff.case),

@@ -106,6 +106,13 @@ def name_the_order(shop):
     return _waits_for_order(shop, shows="Use this order")
 
 
+def confirm_the_suggested_order(shop):
+    customer = shop.customer()
+    order = shop.double_charge(customer)
+    request = shop.suggested(customer, order.number)
+    return Place(page_of(request), customer.user, shows="A computer program read what you wrote")
+
+
 def name_the_order_with_errors(shop):
     return _waits_for_order(shop, send="Use this order", shows="There is a problem")
 
