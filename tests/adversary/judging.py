@@ -35,6 +35,16 @@ def judge(text: str, **facts: Any) -> str:
     return VALID if _passes(parsed, facts) else REJECT
 
 
+def why_not(text: str, **facts: Any) -> str:
+    """Return in codes what speaks against a text: the defect, or the checks that fail and what the last one found."""
+    parsed = parse_proposal(text)
+    if isinstance(parsed, Malformed):
+        return str(parsed.reason)
+    results = run_checks(ValidationFacts(**(_VERIFIED | facts), proposal=parsed))
+    failed = [r for r in results if r.result == "FAIL"]
+    return ", ".join(str(r.inputs.get("unsafe_codes") or r.rule) for r in failed)
+
+
 def goes_on_alone(text: str, **facts: Any) -> bool:
     """Say whether a command would be approved without a person."""
     parsed = parse_proposal(text)

@@ -51,7 +51,8 @@ def _evaluate(endpoint: Endpoint, at_most: int, kept: Path) -> int:
 
 def _asked(endpoint: Endpoint, row: Row) -> Answer:
     answer = ask(endpoint.model, row, seconds=endpoint.seconds)
-    print(f"    {row.kind}/{row.id}: {answer.last}, {answer.seconds:.1f} s", flush=True)
+    worth = " ".join(filter(None, (answer.last, str(answer.said.get("action", "")), answer.why)))
+    print(f"    {row.kind}/{row.id}: {worth}, {answer.seconds:.1f} s", flush=True)
     return answer
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from refunds.proposers.customer_text import prepare_customer_text
 from refunds.proposers.port import Declined, ProposalContext, Proposed, Proposer, Unavailable
 from refunds.proposers.schema import Malformed, ParsedProposal, ProposedAction, parse_proposal
-from tests.adversary.judging import VALID, judge
+from tests.adversary.judging import VALID, judge, why_not
 from tests.evals.sets import READING, Row
 
 MAX_REPAIRS: Final = 2
@@ -30,6 +30,7 @@ class Answer:
     said: dict[str, Any]
     repairs: int
     seconds: float
+    why: str = ""  # in codes, what speaks against it
 
 
 def can_read(model: Proposer) -> bool:
@@ -59,6 +60,7 @@ def ask(model: Proposer, row: Row, *, seconds: float) -> Answer:
         said=_said(parsed),
         repairs=repairs,
         seconds=time.monotonic() - began,
+        why=_why(result, row),
     )
 
 
@@ -110,8 +112,21 @@ def _class(parsed: Any) -> str:
 
 
 def _passes(result: Any, row: Row) -> bool:
-    command = {} if row.finding == "VERIFIED_DUPLICATE_CHARGE" else NO_COMMAND
-    return isinstance(result, Proposed) and judge(result.raw_text, finding=row.finding, **command) == VALID
+    return (
+        isinstance(result, Proposed) and judge(result.raw_text, finding=row.finding, **_command(row)) == VALID
+    )
+
+
+def _why(result: Any, row: Row) -> str:
+    if isinstance(result, Declined | Unavailable):
+        return str(result.kind)
+    if row.kind == READING:
+        return ""
+    return why_not(result.raw_text, finding=row.finding, **_command(row))
+
+
+def _command(row: Row) -> dict[str, Any]:
+    return {} if row.finding == "VERIFIED_DUPLICATE_CHARGE" else NO_COMMAND
 
 
 def _said(parsed: Any) -> dict[str, Any]:

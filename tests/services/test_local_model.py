@@ -16,6 +16,7 @@ from config.demo.runner.state_folder import StateFolder
 from config.demo.services.failure import ServiceError
 from config.demo.story import scene as scene_module
 from config.demo.story.orders import StoryOrder
+from config.demo.story.rows import Proposed
 from config.demo.story.scene import Scene
 from config.demo.story.simulators import Model, RealModel
 
@@ -96,13 +97,14 @@ class Reviewers:
         )
 
 
-def settled(monkeypatch, order, *states, model=None):
+def settled(monkeypatch, order, *states, model=None, proposed=None, say=lambda _line: None):
     """Let a scene see a request through that goes through these states; return what people did."""
     reviewers, seen = Reviewers(), iter(states)
     monkeypatch.setattr(scene_module, "ReviewerVisitor", reviewers)
+    monkeypatch.setattr(scene_module, "proposal_about", lambda _request: proposed)
     scene = Scene(
         customer=SimpleNamespace(merchant=SimpleNamespace(code="shop")),
-        say=lambda _line: None,
+        say=say,
         provider=None,
         shop=None,
         model=model or RealModel(),
@@ -129,6 +131,26 @@ def test_what_goes_on_by_itself_nobody_touches(monkeypatch, state):
 
 def test_above_the_limit_the_story_itself_approves(monkeypatch):
     assert settled(monkeypatch, LARGE, "REQUIRES_HUMAN_APPROVAL") == []
+
+
+@pytest.mark.parametrize(
+    ("proposed", "lines"),
+    [
+        (None, []),
+        (Proposed("small-1", "issue_refund", 7_400), ["small-1 after 7 s: issue_refund"]),
+        (Proposed("small-1", "", 9_000), ["small-1 after 9 s: nothing that can be used"]),
+        (
+            Proposed("deterministic", "issue_refund", 0),
+            ["the model gave no answer in time; the fixed rule proposed instead"],
+        ),
+    ],
+    ids=["nobody was asked", "an action", "nothing", "no answer"],
+)
+def test_the_story_says_who_proposed_what(monkeypatch, proposed, lines):
+    said = []
+    settled(monkeypatch, SMALL, "COMPLETED", proposed=proposed, say=said.append)
+
+    assert [line.strip() for line in said] == lines
 
 
 def test_with_the_simulator_nothing_is_waited_for(monkeypatch):

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from config.demo.local_model.weights import NAME, WeightsMissingError, find_weights
 from config.demo.simulator_http import cannot_start
@@ -56,7 +56,7 @@ def _serve(weights: Path, port: int, *, threads: int) -> str:
     return str(server.listening_address)
 
 
-_server: object = None
+_server: Any = None
 
 
 def _arguments() -> argparse.Namespace:

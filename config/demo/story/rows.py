@@ -1,4 +1,4 @@
-"""What else our book says, in plain SQL: events of the provider, cases and receipts."""
+"""What else our book says, in plain SQL: events of the provider, cases, receipts and proposals."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,6 +26,15 @@ class Delivered:
     delivered_attempts: int
 
 
+@dataclass(frozen=True)
+class Proposed:
+    """What was proposed about a request: by whom, which action (empty: nothing usable), after which time."""
+
+    proposer: str
+    action: str
+    latency_ms: int
+
+
 def events_about(refund: str, operation_id: str) -> KeptEvents:
     """Return what was stored about a refund of the provider."""
     return KeptEvents(*_row(_EVENTS, [operation_id, refund]))
@@ -40,6 +49,12 @@ def verification_case(workflow_id: str) -> tuple[int, bool] | None:
 def receipt_of(operation_id: str) -> Delivered:
     """Return how the delivery of an operation's receipt went."""
     return Delivered(*_row(_RECEIPT, [f"refund.completed:{operation_id}"]))
+
+
+def proposal_about(workflow_id: str) -> Proposed | None:
+    """Return the newest proposal about a request that a model or the fixed rule made; None: nobody was asked."""
+    row = _row(_PROPOSAL, [workflow_id])
+    return Proposed(*row) if row else None
 
 
 def make_messages_due(now: datetime) -> datetime | None:
@@ -75,6 +90,10 @@ _RECEIPT = """
            count(a.id) FILTER (WHERE a.outcome = 'DELIVERED')
       FROM notifications n LEFT JOIN notification_attempts a ON a.notification_id = n.id
      WHERE n.logical_event_id = %s
+"""
+_PROPOSAL = """
+    SELECT proposer, recommended_action, latency_ms FROM proposals
+     WHERE workflow_id = %s AND proposer <> 'staff' ORDER BY id DESC LIMIT 1
 """
 _WAITING = "delivered_at IS NULL AND failed_at IS NULL AND next_attempt_at IS NOT NULL"
 _PLANNED = f"SELECT max(next_attempt_at) FROM notifications WHERE {_WAITING}"  # noqa: S608 - a constant

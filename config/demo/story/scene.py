@@ -7,6 +7,7 @@ from typing import Any, Final
 from config.demo.people import RULES, STAFF
 from config.demo.story.books import OurRefund, ProviderBook, our_refunds
 from config.demo.story.orders import StoryOrder
+from config.demo.story.rows import proposal_about
 from config.demo.story.simulators import MailServer, Model, RealModel, Shop
 from config.demo.story.visitors import CustomerVisitor, ReviewerVisitor, StoryError
 from ledger.models import Customer
@@ -51,18 +52,25 @@ class Scene:
         if not isinstance(self.model, RealModel):
             return
         seen = self.visitor.wait_for(request, DECIDED, seconds=REAL_MODEL_SECONDS)
+        self._say_what_was_proposed(request)
         first, second = (member.email(self.customer.merchant.code) for member in STAFF[:2])
         if seen["state"] == "MANUAL_REVIEW":
-            self.say(f"   the model's proposal was rejected; {second} rebuilt the command from the records")
+            self.say(f"   it was rejected; {second} rebuilt the command from the records")
             ReviewerVisitor(second).rebuild(seen["ticket"])
             seen = self.visitor.wait_for(request, {"REQUIRES_HUMAN_APPROVAL"})
-        elif seen["state"] != "REQUIRES_HUMAN_APPROVAL":
-            self.say("   the model's proposal passed every check")
-        elif order.amount_minor_units <= AUTO_LIMIT:
-            self.say("   the model asked for a person")
         if seen["state"] == "REQUIRES_HUMAN_APPROVAL" and order.amount_minor_units <= AUTO_LIMIT:
             ReviewerVisitor(first).approve(seen["ticket"])
             self.say(f"   {first} approved it")
+
+    def _say_what_was_proposed(self, request: str) -> None:
+        found = proposal_about(request)
+        if found is None:
+            return
+        if found.proposer == "deterministic":
+            self.say("   the model gave no answer in time; the fixed rule proposed instead")
+            return
+        after = f"after {found.latency_ms / 1000:.0f} s"
+        self.say(f"   {found.proposer} {after}: {found.action or 'nothing that can be used'}")
 
     def told(self, seen: dict[str, Any]) -> None:
         """Print what the customer reads now."""
