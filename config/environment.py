@@ -50,6 +50,8 @@ class Environment(BaseSettings):
     DEMO_GATEWAY_URL: str = Field(
         default="", pattern=r"^(http://(127\.0\.0\.1|localhost|\[::1\]):[0-9]{1,5})?$"
     )
+    # One more detector for what people write, beside our own (docs/operations/redaction.md).
+    PERSONAL_DATA_DETECTOR: Literal["", "presidio"] = ""
     LOG_FORMAT: Literal["json", "text"] = "json"
 
     @field_validator("ALLOWED_HOSTS", "ASSISTANT_MODELS", "STRIPE_WEBHOOK_SECRETS", mode="before")
