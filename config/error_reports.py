@@ -5,7 +5,8 @@ They would hold the values of every frame, the form that was sent and the settin
 
 from typing import cast
 
-from django.utils.html import escape
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.views.debug import ExceptionReporter
 from structlog.typing import ExcInfo
 
@@ -16,13 +17,16 @@ from config.tracebacks import format_exception
 class ClosedExceptionReporter(ExceptionReporter):
     """Reports where it happened, of what kind it is, and the route that was asked for."""
 
-    def get_traceback_text(self) -> str:
-        """Return the report as text."""
+    def get_traceback_text(self) -> SafeString:
+        """Return the report as text, which nothing escapes any more."""
+        return SafeString(self._report())
+
+    def get_traceback_html(self) -> SafeString:
+        """Return the report as a page."""
+        return format_html("<!doctype html><title>Fault</title><pre>{}</pre>", self._report())
+
+    def _report(self) -> str:
         report = format_exception(cast("ExcInfo", (self.exc_type, self.exc_value, self.tb)))
         if self.request is None:
             return report
         return f"{known_method(self.request)} {route_of(self.request)}\n\n{report}"
-
-    def get_traceback_html(self) -> str:
-        """Return the report as a page."""
-        return f"<!doctype html><title>Fault</title><pre>{escape(self.get_traceback_text())}</pre>"

@@ -14,8 +14,10 @@ from ledger.redaction.kinds import Span
 _REMEMBERED: Final = 4096
 _DROPPED: Final = frozenset({0x034F, 0x115F, 0x1160, 0x20E3, 0x2800, 0x3164, 0xFFA0, *range(0xFE00, 0xFE10)})
 _MINUS: Final = 0x2212  # not in the category of dashes
-_QUOTES: Final = {**dict.fromkeys("\u2018\u2019\u201a\u201b\u2039\u203a", "'")}
-_QUOTES |= dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\u300c\u300d\u300e\u300f", '"')
+_QUOTES: Final = {
+    **dict.fromkeys("\u2018\u2019\u201a\u201b\u2039\u203a", "'"),
+    **dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\u300c\u300d\u300e\u300f", '"'),
+}
 # JSON's \u0040, an address's %40, a page's &#64;
 _ESCAPE: Final = re.compile(
     r"(?P<json>\\u[0-9a-fA-F]{4})|(?P<percent>(?:%[0-9a-fA-F]{2})+)|&#(?:x(?P<hex>[0-9a-fA-F]{1,6})|(?P<dec>[0-9]{1,7}));"
