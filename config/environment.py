@@ -56,6 +56,8 @@ class Environment(BaseSettings):
     )
     # Ask the configured models although none of them qualified, to show that money does not depend on them.
     DEMO_ADMITS_ANY_MODEL: bool = False
+    # One more detector for what people write, beside our own (docs/operations/redaction.md).
+    PERSONAL_DATA_DETECTOR: Literal["", "presidio"] = ""
     LOG_FORMAT: Literal["json", "text"] = "json"
 
     @field_validator("ALLOWED_HOSTS", "ASSISTANT_MODELS", "STRIPE_WEBHOOK_SECRETS", mode="before")

@@ -74,7 +74,7 @@ _CALLED_A_PHONE: Final = re.compile(
 )
 # What stands before a number that is none.
 _OTHER_NUMBER: Final = re.compile(
-    r"(?:order|tracking|invoice|reference|ref|parcel|receipt|ticket|case|booking|shipment|serial|article|item|sku|id|"
+    r"(?<![^\W\d_])(?:order|tracking|invoice|reference|ref|parcel|receipt|ticket|case|booking|shipment|serial|article|item|sku|id|"
     r"bestellung|bestellnummer|rechnung|rechnungsnummer|sendung|sendungsnummer|commande|facture|pedido|factura|ordine"
     r"|заказ\w?)"
     r"(?: ?(?:number|no|nr|num|id))?[\s:.#=\-]{0,3}\Z",
@@ -100,7 +100,9 @@ def find_phones(plain: str) -> Iterator[Span]:
     """Yield telephone numbers: international ones, ones grouped as in some country, ones that are called so."""
     for match in _SHAPED.finditer(plain):
         before = plain[max(0, match.start() - _LOOKED_BACK) : match.start()]
-        if _is_long_enough(match.group()) and not _OTHER_NUMBER.search(before):
+        if match.group().startswith("+") or (
+            _is_long_enough(match.group()) and not _OTHER_NUMBER.search(before)
+        ):
             yield Span(Kind.PHONE, *match.span())
     for match in _CALLED_A_PHONE.finditer(plain):
         yield Span(Kind.PHONE, *match.span("value"))

@@ -72,6 +72,7 @@ def forms_of(secret):
         secret,
         secret.replace("\r\n", "\n"),
         json.dumps(secret)[1:-1],
+        json.dumps(secret, ensure_ascii=False)[1:-1],
         quote(secret),
         html.escape(secret),
     }
