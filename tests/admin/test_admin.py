@@ -43,6 +43,7 @@ from tests.factories import (
     make_staff,
     make_user,
     operation_in_state,
+    qualify_model,
     workflow_in_state,
 )
 from tests.webhooks.signed import event
@@ -88,6 +89,7 @@ def make_rows(times=1):
         workflow_in_state(WorkflowState.REQUIRES_HUMAN_APPROVAL)
         make_staff(merchant=operation.merchant)
         make_books(operation)
+        qualify_model(base_url="https://models.example.com/v1")
         Heartbeat.record(f"job{Heartbeat.objects.count()}", now=NOW)
         Switch.objects.create(
             name=f"switch{Switch.objects.count()}", is_on=True, changed_by="user:1", changed_at=NOW

@@ -38,7 +38,7 @@ def test_a_redis_that_hangs_is_waited_for_once_and_then_left_alone():
         trial = Trial(url=url, pause_clock=pause)
         started = time.monotonic()
         assert trial.fail(200) == [True] * 200
-        assert time.monotonic() - started < 1.5
+        assert time.monotonic() - started < 3
         assert len(taken) == 1
 
         pause.now = 3.1

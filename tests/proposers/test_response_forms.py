@@ -117,7 +117,7 @@ def test_a_stream_that_never_ends_is_given_up_at_its_first_header():
 
         assert isinstance(result, Unavailable)
         assert (result.kind, result.requests) == (UnavailableKind.STREAMED_ANSWER, 1)
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 4
 
 
 def test_a_stream_with_an_error_status_is_that_error():
@@ -167,7 +167,7 @@ def test_a_name_that_does_not_resolve_in_time_ends_with_the_deadline(monkeypatch
     stuck.set()
     assert isinstance(result, Unavailable)
     assert result.kind is UnavailableKind.TIMEOUT
-    assert time.monotonic() - started < 1.6
+    assert time.monotonic() - started < 2.5
 
 
 def test_a_call_is_cut_off_returned_or_raised():
