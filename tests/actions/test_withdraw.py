@@ -111,8 +111,8 @@ def test_what_the_customer_does_while_a_proposal_is_made_wins(as_customer, monke
     workflow = open_workflow(order=make_duplicate_order(customer=customer).order)
     propose = pipeline.ask_for_proposal
 
-    def slow_model(*, workflow):
-        outcome = propose(workflow=workflow)
+    def slow_model(*, workflow, now):
+        outcome = propose(workflow=workflow, now=now)
         action(signed_in=as_customer(customer), workflow_id=workflow.pk, now=NOW)
         return outcome
 
