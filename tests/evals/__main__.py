@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from refunds.proposers.prompts import PROMPT_VERSION
 from tests.evals.asking import UNAVAILABLE, Answer, ask, can_read, outcome
 from tests.evals.endpoints import LOCAL, SIMULATOR, Endpoint, endpoints
 from tests.evals.history import keep, last_of, lines_of
@@ -44,7 +43,8 @@ def _evaluate(endpoint: Endpoint, at_most: int, kept: Path) -> int:
     answers = [_asked(endpoint, row) for row in questions.rows]
     numbers = numbers_of(answers, _plain(endpoint, questions, answers))
     before = last_of(kept, model=endpoint.name, version=questions.version)
-    keep(kept, _result(endpoint.name, questions, numbers))
+    prompts = sorted({answer.prompt for answer in answers} - {""})
+    keep(kept, _result(endpoint.name, questions, numbers, prompts))
     print("\n".join(lines_of(numbers, before and before["numbers"])))
     return NOBODY_ANSWERED if all(answer.first == UNAVAILABLE for answer in answers) else 0
 
@@ -71,12 +71,12 @@ def _plain(endpoint: Endpoint, questions: EvalSet, answers: Sequence[Answer]) ->
     return plain
 
 
-def _result(model: str, questions: EvalSet, numbers: object) -> dict[str, object]:
+def _result(model: str, questions: EvalSet, numbers: object, prompts: list[str]) -> dict[str, object]:
     return {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "model": model,
         "set": questions.version,
-        "prompt": PROMPT_VERSION,
+        "prompts": prompts,
         "machine": f"{platform.machine()}, {os.cpu_count()} processors",
         "numbers": numbers,
     }

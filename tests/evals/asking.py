@@ -31,6 +31,7 @@ class Answer:
     repairs: int
     seconds: float
     why: str = ""  # in codes, what speaks against it
+    prompt: str = ""  # the version of what it was asked with
 
 
 def can_read(model: Proposer) -> bool:
@@ -61,6 +62,7 @@ def ask(model: Proposer, row: Row, *, seconds: float) -> Answer:
         repairs=repairs,
         seconds=time.monotonic() - began,
         why=_why(result, row),
+        prompt=str(getattr(result, "prompt_version", "")),
     )
 
 
