@@ -34,6 +34,7 @@ _IN_FRONT: dict[Fault | None, Answer] = {
     ),
     Fault.LOCKED_429: Answer.error(429, _INVALID, "lock_timeout"),
 }
+_REFUSED = 400
 # Executed, and spoilt on its way.
 _ON_THE_WAY_BACK = {
     Fault.UNPARSABLE: Answer(200, b"<html>something else</html>"),
@@ -248,17 +249,21 @@ class Provider:
         return self._book({"charge": charge, "amount": str(amount)}, "succeeded")
 
     def book_for_somebody(self, charge: str, amount: int, operation_id: str) -> None:
-        """Make the refund of an operation under its key although nobody here sent it; nothing if it was made already.
+        """Make the refund of an operation under its key although nobody here sent it; nothing if it may be made already.
 
-        Whoever sends it then is answered from what the key keeps, as after any first call.
+        Whoever sends it then is answered from what the key keeps, as after any first call. A key that keeps a refusal
+        keeps it: then the refund was made without the key.
         """
         key = f"refund:{operation_id}"
-        if self.of_operation(operation_id) or key in self._keys or self.will_book(operation_id):
+        kept = self._keys.get(key)
+        refused = kept is not None and kept.answer is not None and kept.answer.status == _REFUSED
+        if self.of_operation(operation_id) or self.will_book(operation_id) or (kept and not refused):
             return
         form = {"charge": charge, "amount": str(amount), "metadata[refund_operation_id]": operation_id}
         made = self._book(form, "succeeded")
         made.by_somebody = True
-        self._keys[key] = Kept(ANY_BODY, self.now(), Answer.of(made.as_json()))
+        if kept is None:
+            self._keys[key] = Kept(ANY_BODY, self.now(), Answer.of(made.as_json()))
 
     def _tell(self, kind: str, about: BookedRefund) -> None:
         self.events.append(
