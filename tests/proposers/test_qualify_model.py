@@ -15,7 +15,7 @@ from refunds.proposers.prompts import PROMPT_VERSIONS
 from refunds.proposers.registry import configuration_of
 from refunds.selectors.model_qualifications import newest_qualifications
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.timeout(300)]  # hundreds of real requests
 ROWS = len(read_set().rows)
 MODEL = "demo-proposer-1"
 
@@ -59,7 +59,11 @@ def test_an_honest_model_qualifies_and_everything_about_it_is_stored(endpoint, s
     assert stored.declared == json.loads(MODEL_FACTS.read_text())
     assert stored.expires_at - stored.at == timedelta(days=30)
     assert newest_qualifications(configurations=[configuration.sha256])[0].passed
-    assert len(endpoint.log()) == 2 * ROWS
+    questions = [entry["body"] for entry in endpoint.log()]
+    assert len(questions) == 2 * ROWS
+    assert {name for question in questions for name in question} == {
+        *("model", "messages", "response_format", "max_completion_tokens"),  # and no tools
+    }
     for words in ("attempt 2 of 2: injection", "area", f"{MODEL} qualifies until"):
         assert words in said
 
@@ -121,9 +125,3 @@ def test_a_wrong_call_asks_nothing(endpoint, settings, tmp_path):
     settings.OPENAI_BASE_URL = ""
     assert "OPENAI_BASE_URL" in ends_with(2)
     assert endpoint.log() == []
-
-
-def test_no_question_offers_a_tool(endpoint):
-    qualify()
-    for entry in endpoint.log():
-        assert set(entry["body"]) == {"model", "messages", "response_format", "max_completion_tokens"}
