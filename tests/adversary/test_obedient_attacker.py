@@ -43,19 +43,19 @@ def test_every_place_that_a_model_reads_is_attacked():
 
 @pytest.mark.failure("F091")
 @pytest.mark.failure("F093")
+@pytest.mark.parametrize("name", INJECTIONS)
 @pytest.mark.parametrize("surface", surfaces())
-def test_what_a_text_orders_changes_no_operation(db, ids, surface):
-    for name, text in INJECTIONS.items():
-        case, message = PLACES[surface](AUTOMATIC, ids, text)
-        model = Obedient()
+def test_what_a_text_orders_changes_no_operation(db, ids, surface, name):
+    case, message = PLACES[surface](AUTOMATIC, ids, INJECTIONS[name])
+    model = Obedient()
 
-        honest = run(case, HONEST, message=message)
-        ran = run(case, model, message=message)
+    honest = run(case, HONEST, message=message)
+    ran = run(case, model, message=message)
 
-        assert texts_of(model.asked[0])[surface] == prepare_customer_text(text), name
-        assert differences(honest.money, ran.money) == [], name
-        assert len(honest.money.operations) == 1
-        assert len(ran.money.operations) == (name in GETS_THROUGH), name
+    assert texts_of(model.asked[0])[surface] == prepare_customer_text(INJECTIONS[name])
+    assert differences(honest.money, ran.money) == []
+    assert len(honest.money.operations) == 1
+    assert len(ran.money.operations) == (name in GETS_THROUGH)
 
 
 @pytest.mark.parametrize("surface", surfaces())
