@@ -45,7 +45,8 @@ _NAMED: Final = re.compile(
 )
 _SAID: Final = re.compile(
     r"\b(?P<key>(?:api|secret|access|private|signing) ?key|(?:access |api |auth |session |refresh |bearer )?token)"
-    r" (?:is|was|ist|est|es|=)?:? ?[\"'`]?(?P<value>(?=[^\s\"']*[0-9])(?=[^\s\"']*[A-Za-z])[^\s\"'`,;]{8,}+)",
+    r" (?:is|was|ist|est|es|=)?:? ?[\"'`]?"
+    r"(?P<value>(?!removed\])(?=[^\s\"']*[0-9])(?=[^\s\"']*[A-Za-z])[^\s\"'`,;]{8,}+)",
     re.IGNORECASE,
 )
 _OTHER_BEARER: Final = (

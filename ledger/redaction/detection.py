@@ -123,7 +123,7 @@ _WORD_FAMILIES: Final[tuple[tuple[re.Pattern[str], Detector], ...]] = (
 _ANY_WORD: Final = any_of((*_CREDENTIALS, *_PASSWORDS, *_EMAILS, *_BRACKETED, *_CODES, *_ESCAPES))
 _ESCAPED: Final = any_of(_ESCAPES)
 _ALL: Final = (*(detector for _, detector in _WORD_FAMILIES), find_phones, find_ibans, find_cards)
-_MOST_PASSES: Final = 3  # masking one find can leave another in plain sight
+_MOST_PASSES: Final = 16  # masking one find can leave another in plain sight
 _ORDER: Final = {kind: place for place, kind in enumerate(Kind)}
 _added: list[Detector] = []
 

@@ -154,7 +154,7 @@ _SAID: Final = re.compile(
 # "password hunter2": nothing joins them, so it has to look like one.
 _APART: Final = re.compile(
     rf"{_BEGINS}(?:{_CALLED})\s{{1,3}}"
-    rf"(?P<value>{NOT_MASKED}(?=[!-~]*[0-9])(?=[!-~]*[A-Za-z])[!-~]{{6,}}+)",
+    rf"(?P<value>{NOT_MASKED}(?!removed\])(?=[!-~]*[0-9])(?=[!-~]*[A-Za-z])[!-~]{{6,}}+)",
     re.IGNORECASE,
 )
 _PHRASE: Final = re.compile(
