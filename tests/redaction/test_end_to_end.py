@@ -94,7 +94,9 @@ def test_from_the_message_to_the_e_mail(log, committed, shop, monkeypatch, tmp_p
     assert Proposal.objects.count() == len(MESSAGES)
     assert len(requests) >= len(MESSAGES)
     assert all("customer_text" in request for request in requests)
-    paid_once = make_payment(order=make_order(customer=shop, number="2899")).order
+    now, earlier = timezone.now(), timezone.now() - timedelta(hours=2)
+    order = make_order(customer=shop, number="2899", placed_at=earlier)
+    paid_once = make_payment(order=order, at=earlier, refreshed_at=now).order
     with committed():
         answer = ask(api, order_number=paid_once.number, message=MESSAGES[0][1])
         tasks.advance_workflow.apply(kwargs={"workflow_id": answer.json()["workflow_id"]})
