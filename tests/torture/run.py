@@ -231,8 +231,10 @@ class Run:
                 self._carry_in(message)
             if not (self.habits.delivers_events and self.provider.events):
                 return
-            event = self.provider.events.pop(self.habits.picks(len(self.provider.events)))
-            if self.deliver(event) != _TAKEN:
+            event = self.provider.events[self.habits.picks(len(self.provider.events))]
+            taken = self.deliver(event) == _TAKEN
+            self.provider.events.remove(event)
+            if not taken:
                 self.provider.events.append(event)  # what was not answered is sent again
 
     def _carry_in(self, message: Message) -> None:
