@@ -123,7 +123,9 @@ _WORD_FAMILIES: Final[tuple[tuple[re.Pattern[str], Detector], ...]] = (
 _ANY_WORD: Final = any_of((*_CREDENTIALS, *_PASSWORDS, *_EMAILS, *_BRACKETED, *_CODES, *_ESCAPES))
 _ESCAPED: Final = any_of(_ESCAPES)
 _ALL: Final = (*(detector for _, detector in _WORD_FAMILIES), find_phones, find_ibans, find_cards)
-_MOST_PASSES: Final = 16  # masking one find can leave another in plain sight
+_MOST_PASSES: Final = (
+    16  # masking one find can leave another in plain sight; a long text is looked at less often
+)
 _ORDER: Final = {kind: place for place, kind in enumerate(Kind)}
 _added: list[Detector] = []
 
@@ -189,7 +191,7 @@ def find_in_words(text: str) -> list[Span]:
 
 def mask(text: str, marker: Callable[[Kind], str], find: Callable[[str], list[Span]] = find_sensitive) -> str:
     """Return the text with a marker in the place of every find; masking what is masked changes nothing."""
-    for _ in range(_MOST_PASSES if len(text) <= LONG else 1):
+    for _ in range(max(1, min(_MOST_PASSES, LONG // (2 * len(text) + 1)))):
         spans = find(text)
         if not spans:
             break
