@@ -42,6 +42,8 @@ _SHAPED: Final = re.compile(
     r"|(?<=0)[1-9][0-9]{0,3}(?:[ \-/]{1,3}[0-9]{2,6}){1,4}"
     r")(?![0-9A-Za-z_/]|[.,:\-][0-9]))"
 )
+_LONGEST_USER: Final = 300  # characters of a name and a password before a host
+_ENDS_A_USER: Final = re.compile(r"[\s\"'<>/@]")
 _TRUNK_DIGITS: Final = range(9, 16)
 _PHONE_WORDS: Final = (
     *(
@@ -93,7 +95,14 @@ def find_emails(plain: str) -> Iterator[Span]:
     """Yield e-mail addresses, also the ones that are written apart."""
     for pattern in (_EMAIL, _EMAIL_APART):
         for match in pattern.finditer(plain):
-            yield Span(Kind.EMAIL, *match.span())
+            if not _is_before_a_host(plain, match.start()):
+                yield Span(Kind.EMAIL, *match.span())
+
+
+def _is_before_a_host(plain: str, start: int) -> bool:
+    """Say whether a name and a password of an address stand here: those are found as such, and its host is kept."""
+    _, slashes, before = plain[max(0, start - _LONGEST_USER) : start].rpartition("://")
+    return bool(slashes) and _ENDS_A_USER.search(before) is None
 
 
 def find_phones(plain: str) -> Iterator[Span]:

@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from refunds.proposers.port import Scalar
+
+MOST_OUTPUT_TOKENS: Final = 32_000  # more than any proposal needs
+HIGHEST_TEMPERATURE: Final = 2  # the API's own range
 
 
 class ResponseForm(StrEnum):
@@ -30,13 +33,13 @@ class ModelParameters:
     length_limits: bool = False
 
     def __post_init__(self) -> None:
-        if not 1 <= self.max_output_tokens <= 32_000:  # noqa: PLR2004 - more than any proposal needs
+        if not 1 <= self.max_output_tokens <= MOST_OUTPUT_TOKENS:
             raise ValueError("max_output_tokens is from 1 to 32000")
         if self.output_limit_field not in {"max_completion_tokens", "max_tokens"}:
             raise ValueError("output_limit_field is max_completion_tokens or max_tokens")
         if not isinstance(self.length_limits, bool):
             raise TypeError("length_limits is true or false")
-        if self.temperature is not None and not 0 <= self.temperature <= 2:  # noqa: PLR2004 - the API's own range
+        if self.temperature is not None and not 0 <= self.temperature <= HIGHEST_TEMPERATURE:
             raise ValueError("temperature is from 0 to 2")
 
     @classmethod

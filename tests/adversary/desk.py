@@ -122,8 +122,8 @@ def undone(case: Case) -> Iterator[None]:
 
     The block counts as the test case's own, so that the product's transactions inside it are as they always are.
     """
-    block = transaction.atomic()
-    block._from_testcase = True  # type: ignore[attr-defined]
+    block: Any = transaction.atomic()
+    block._from_testcase = True
     with case.ids.rewound(), block:
         yield
         with connection.cursor() as cursor:

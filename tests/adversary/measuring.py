@@ -38,11 +38,12 @@ def _measured(output: Output) -> tuple[str, float, int]:
 
 def _judge_and_leave(output: Output, writing: int) -> None:
     """Answer and end: a copy of this process must never go on with what its original does."""
+    code = os.EX_SOFTWARE
     try:
         _judge_limited(output, writing)
-    except BaseException:  # noqa: BLE001 - also MemoryError, and whatever else the limits lead to
-        os._exit(1)
-    os._exit(0)
+        code = os.EX_OK
+    finally:
+        os._exit(code)  # also after MemoryError, and whatever else the limits lead to
 
 
 def _judge_limited(output: Output, writing: int) -> None:

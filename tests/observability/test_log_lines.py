@@ -162,7 +162,7 @@ def test_words_about_the_program_stay_without_their_secrets():
     for error, shown in (
         (
             ConnectionRefusedError("cannot reach redis://:pw@127.0.0.1"),
-            "cannot reach redis://[REDACTED]",
+            "cannot reach redis://[REDACTED]@127.0.0.1",
         ),
         (RefundOperation.DoesNotExist("no row"), "(6 characters"),
         (ValueError("SOURCE_DOWN"), "SOURCE_DOWN"),

@@ -25,20 +25,19 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: over.set())
     try:
-        address = _serve(find_weights(), port, threads=arguments.threads)
+        server = _serve(find_weights(), port, threads=arguments.threads)
     except (ImportError, WeightsMissingError) as error:
         return cannot_start(_WHO, f"{error}; install requirements/local-model.txt")
     except (OSError, RuntimeError) as error:
         return cannot_start(_WHO, f"port {port}: {error}")
-    print(f"{_WHO} ready on {address}", flush=True)
+    print(f"{_WHO} ready on {server.listening_address}", flush=True)
     over.wait()
     # The server's own threads may be in the middle of an answer that nobody waits for any more.
     os._exit(os.EX_OK)
 
 
-def _serve(weights: Path, port: int, *, threads: int) -> str:
-    """Start llama.cpp's own server in this process, on the loopback address, and return its address."""
-    global _server  # noqa: PLW0603 - it serves for as long as it is referred to
+def _serve(weights: Path, port: int, *, threads: int) -> Any:
+    """Start llama.cpp's own server in this process, on the loopback address, for as long as it is referred to."""
     from xllamacpp import CommonParams, Server  # noqa: PLC0415 - optional: only MODEL=local installs it
 
     parameters = CommonParams()
@@ -51,12 +50,7 @@ def _serve(weights: Path, port: int, *, threads: int) -> str:
     parameters.n_predict = _LONGEST_ANSWER_TOKENS
     parameters.sampling.temp, parameters.sampling.seed = 0.0, 1
     parameters.verbosity = 1
-    server = Server(parameters)
-    _server = server
-    return str(server.listening_address)
-
-
-_server: Any = None
+    return Server(parameters)
 
 
 def _arguments() -> argparse.Namespace:
