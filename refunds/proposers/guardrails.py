@@ -119,6 +119,8 @@ def _has_phone(draft: _Draft) -> bool:
     return any(span.kind == Kind.PHONE for span in find_sensitive(draft.unreferenced))
 
 
+# Stricter than for what people write: a draft needs no such sign, with or without a whole domain behind it.
+_ADDRESSED: Final = re.compile(r"[\w.+\-]@[\w.\-]")
 _PAYS: Final = _holds(Kind.CARD_NUMBER, Kind.SECURITY_CODE)
 
 
@@ -129,7 +131,7 @@ _RULES: Final[tuple[tuple[str, _Rule], ...]] = (
     ("OBFUSCATED", _folded(wording.SPACED_LETTERS)),
     ("MARKUP", _shown(wording.MARKUP)),
     ("LINK", _shown(patterns.LINK)),
-    ("EMAIL", _holds(Kind.EMAIL)),
+    ("EMAIL", lambda draft: _ADDRESSED.search(draft.shown) is not None or _holds(Kind.EMAIL)(draft)),
     ("CARD_NUMBER", _has_card_number),
     ("IBAN", _holds(Kind.IBAN)),
     ("PHONE", _has_phone),
