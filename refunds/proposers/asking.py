@@ -6,8 +6,9 @@ of which at most three go unanswered in a row, and at most ``MAX_REPAIRS`` repai
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from refunds.proposers.attempts import MAX_REQUESTS
@@ -27,7 +28,7 @@ MAX_REPAIRS: Final = 2
 MOST_REQUESTS: Final = 2 * MAX_REQUESTS - 1
 # Of the time that is left, a model that is not the last one may use this much, so that the next has some.
 _SHARE: Final = 0.6
-_LEAST_SECONDS: Final = 0.1
+LEAST_SECONDS: Final = 0.1
 
 Line = Sequence[tuple[str, Proposer | RoutedModel]]
 
@@ -57,52 +58,60 @@ def ask_in_order(
     line: Line, context: ProposalContext, *, deadline_seconds: float, admission: Admission
 ) -> ProposalOutcome:
     """Return the first answer. The last in ``line`` needs no network and always answers."""
-    ends_at = time.monotonic() + deadline_seconds
     unavailable: list[str] = []
     requests = 0
-    for later, (name, model) in _with_models_after(line):
-        remaining = max(_LEAST_SECONDS, ends_at - time.monotonic())
-        seconds = remaining * _SHARE if later else remaining
+    for name, model, seconds in turns(line, deadline_seconds=deadline_seconds):
         proposer = model.admitted(admission) if isinstance(model, RoutedModel) else model
-        result, parsed, asked = _ask(proposer, context, seconds)
+        result, asked = ask_and_repair(
+            partial(proposer.propose, context), _is_repairable, seconds=max(LEAST_SECONDS, seconds)
+        )
         requests += asked
-        if not isinstance(result, Unavailable) and parsed is not None:
-            return ProposalOutcome(name, result, parsed, requests, tuple(unavailable))
         if isinstance(result, Unavailable):
             unavailable.append(f"{name}:{result.kind}")
+        else:
+            return ProposalOutcome(name, result, _parse(result), requests, tuple(unavailable))
     raise RuntimeError("The last proposer needs no network and always answers.")
 
 
-def _with_models_after(line: Line) -> Iterable[tuple[int, tuple[str, Proposer | RoutedModel]]]:
-    """Return each of the line with how many after it need time; the last one needs none."""
-    return ((max(0, len(line) - place - 2), entry) for place, entry in enumerate(line))
+def turns(line: Line, *, deadline_seconds: float) -> Iterator[tuple[str, Proposer | RoutedModel, float]]:
+    """Yield each of the line with the seconds that are left for it of one deadline; the last needs no time."""
+    ends_at = time.monotonic() + deadline_seconds
+    for place, (name, model) in enumerate(line):
+        remaining = ends_at - time.monotonic()
+        more_follow = len(line) - place - 2 > 0
+        yield name, model, remaining * _SHARE if more_follow else remaining
 
 
-def _ask(
-    proposer: Proposer, context: ProposalContext, seconds: float
-) -> tuple[ProposalResult, ParsedProposal | Malformed | None, int]:
-    """Ask one proposer, and ask again at most twice for the form of its answer only."""
+def ask_and_repair(
+    ask: Callable[..., ProposalResult], is_repairable: Callable[[str], bool], *, seconds: float
+) -> tuple[ProposalResult, int]:
+    """Ask one model, and ask again at most twice for the form of its answer only; return how many requests it took.
+
+    ``ask`` takes ``deadline_seconds`` and ``repair_of``, as ``Proposer.propose`` does.
+    """
     ends_at = time.monotonic() + seconds
-    result = proposer.propose(context, deadline_seconds=seconds)
+    result = ask(deadline_seconds=seconds)
     requests = result.requests
     for _repair in range(MAX_REPAIRS):
-        parsed = _parse(result)
-        if not (isinstance(result, Proposed) and isinstance(parsed, Malformed) and parsed.repairable):
-            return result, parsed, requests
         remaining = ends_at - time.monotonic()
+        if not (isinstance(result, Proposed) and is_repairable(result.raw_text)):
+            break
         if remaining <= 0 or requests >= MAX_REQUESTS:
-            return result, parsed, requests
-        again = proposer.propose(context, deadline_seconds=remaining, repair_of=result.raw_text)
+            break
+        again = ask(deadline_seconds=remaining, repair_of=result.raw_text)
         requests += again.requests
         if isinstance(again, Unavailable):
-            return result, parsed, requests
+            break
         result = again
-    return result, _parse(result), requests
+    return result, requests
 
 
-def _parse(result: ProposalResult) -> ParsedProposal | Malformed | None:
-    if isinstance(result, Proposed):
-        return parse_proposal(result.raw_text)
-    if isinstance(result, Declined):
-        return Malformed(repairable=False, reason=MalformedReason.DECLINED)
-    return None
+def _is_repairable(text: str) -> bool:
+    parsed = parse_proposal(text)
+    return isinstance(parsed, Malformed) and parsed.repairable
+
+
+def _parse(answer: Proposed | Declined) -> ParsedProposal | Malformed:
+    if isinstance(answer, Proposed):
+        return parse_proposal(answer.raw_text)
+    return Malformed(repairable=False, reason=MalformedReason.DECLINED)

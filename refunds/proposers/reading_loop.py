@@ -1,16 +1,13 @@
 """Asking a model what a message says, and again at most twice for the form of its answer only."""
 
-import time
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
 
-from refunds.proposers.asking import MAX_REPAIRS, Line
+from refunds.proposers.asking import LEAST_SECONDS, Line, ask_and_repair, turns
 from refunds.proposers.port import Declined, Proposed, Unavailable
 from refunds.proposers.reading import MessageReader, ParsedReading, ReadingContext, parse_reading
 from refunds.proposers.router import Admission, RoutedModel
 from refunds.proposers.schema import Malformed, MalformedReason
-
-_LEAST_SECONDS: Final = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,40 +32,20 @@ def ask_for_reading(
 
     A bad answer is an answer: the next reader is asked only where this one gave none.
     """
-    ends_at = time.monotonic() + deadline_seconds
     requests = 0
-    for name, model in line:
+    for name, model, seconds in turns(line, deadline_seconds=deadline_seconds):
         reader = model.admitted(admission) if isinstance(model, RoutedModel) else model
-        remaining = ends_at - time.monotonic()
-        if not isinstance(reader, MessageReader) or remaining < _LEAST_SECONDS:
+        if not isinstance(reader, MessageReader) or seconds < LEAST_SECONDS:
             continue
-        answer, asked = _ask(reader, context, remaining)
+        answer, asked = ask_and_repair(partial(reader.read_message, context), _is_repairable, seconds=seconds)
         requests += asked
         if not isinstance(answer, Unavailable):
             return ReadingOutcome(reader=name, answer=answer, parsed=_parse(answer), requests=requests)
     return None
 
 
-def _ask(
-    reader: MessageReader, context: ReadingContext, seconds: float
-) -> tuple[Proposed | Declined | Unavailable, int]:
-    ends_at = time.monotonic() + seconds
-    result = reader.read_message(context, deadline_seconds=seconds)
-    requests = result.requests
-    for _repair in range(MAX_REPAIRS):
-        remaining = ends_at - time.monotonic()
-        if not (isinstance(result, Proposed) and _is_repairable(result)) or remaining < _LEAST_SECONDS:
-            break
-        again = reader.read_message(context, deadline_seconds=remaining, repair_of=result.raw_text)
-        requests += again.requests
-        if isinstance(again, Unavailable):
-            break
-        result = again
-    return result, requests
-
-
-def _is_repairable(answer: Proposed) -> bool:
-    parsed = parse_reading(answer.raw_text)
+def _is_repairable(text: str) -> bool:
+    parsed = parse_reading(text)
     return isinstance(parsed, Malformed) and parsed.repairable
 
 

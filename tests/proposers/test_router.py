@@ -12,6 +12,8 @@ from refunds.proposers.breaker import Outcome, Permit
 from refunds.proposers.deterministic import DeterministicProposer
 from refunds.proposers.port import Declined, DeclinedKind, Proposed, Unavailable, UnavailableKind
 from refunds.proposers.qualification import Qualification, find_qualification
+from refunds.proposers.reading import ReadingContext
+from refunds.proposers.reading_loop import ask_for_reading
 from refunds.proposers.router import Admission, RoutedModel
 from tests.factories.facts import NOW
 from tests.factories.models import model_configuration
@@ -224,6 +226,41 @@ def test_all_layers_together_make_at_most_so_many_requests():
     assert ask(early).requests == 3
     late = Model("first", said(INCOMPLETE, requests=2), said(INCOMPLETE, requests=3), said())
     assert ask(late).requests == 5
+
+
+class Reader(Scripted):
+    read_message = Scripted.propose
+
+
+def read(*models, deadline=10.0):
+    line = (*((model.name, model.routed) for model in models), ("deterministic", DeterministicProposer()))
+    known = [qualified(model.configuration) for model in models]
+    admission = Admission(now=NOW, qualifications=tuple(known), asked_for="customer-7")
+    words = ReadingContext(customer_text="Twice, for #2841.")
+    return ask_for_reading(line, words, deadline_seconds=deadline, admission=admission)
+
+
+def reader(name, *answers):
+    model = Model(name)
+    model.proposer = Reader(*answers)
+    model.routed = replace(model.routed, proposer=model.proposer)
+    return model
+
+
+def test_a_reading_makes_no_more_requests_than_a_proposal():
+    half = json.dumps({"intent": "other"})
+    worst = reader("first", said(half), said(half, requests=1), said(half, requests=3))
+    assert read(worst).requests == MOST_REQUESTS
+    early = reader("first", said(half, requests=3))
+    assert read(early).requests == 3
+
+
+def test_a_reader_leaves_time_for_the_next_one():
+    models = [reader(name, failed()) for name in ("first", "second")]
+    assert read(*models, deadline=10.0) is None
+    first, second = (model.proposer.asked[0][1] for model in models)
+    assert first == pytest.approx(6, abs=0.5)
+    assert second == pytest.approx(10, abs=0.5)
 
 
 def test_each_model_but_the_last_leaves_time_for_the_next():

@@ -118,25 +118,6 @@ def past_the_safe_window(run: Run) -> None:
     run.settle()
 
 
-def absence_contradicted(run: Run) -> None:
-    """A call runs longer than anybody was promised: proven absent, not yet sent again, and then it is there."""
-    people = of_a_duplicate(run)
-    run.wire.ordered = [Fault.STILL_RUNNING]
-    run.provider.runs_for = timedelta(hours=2)
-    people.ask()
-    run.drain()
-    people.switch(on=False)
-    for _ in range(3):
-        run.clock.advance(timedelta(minutes=20))
-        run.beat(["recover_submitted", "reconcile_unknown"])
-    run.clock.advance(timedelta(hours=2))
-    run.provider.catch_up()
-    run.habits.delivers_events = True
-    run.drain()
-    people.switch(on=True)
-    run.settle()
-
-
 def withdrawn_at_the_same_moment(run: Run) -> None:
     """The customer takes the request back while a worker makes the operation of it."""
     people = of_a_duplicate(run, amount=ABOVE_THE_LIMIT)
