@@ -21,24 +21,36 @@ class CustomerMessage(AppendOnlyModel):
         return f"{self.workflow_id} {self.at:%F %T}"
 
 
-class Proposal(AppendOnlyModel):
-    """What a proposer recommended, untrusted (stage 6). It has no field for an amount or a target, on purpose.
+class ModelAnswer(AppendOnlyModel):
+    """What is kept of every question to a model and of its answer, beside the answer itself.
 
     The digests and parameters say exactly what was asked: the prompt's file, the document in the user message, the
     whole request. They are empty where nothing left the process; what people wrote is not kept a second time.
     """
 
-    workflow = models.ForeignKey(
-        RefundWorkflow, on_delete=models.PROTECT, related_name="proposals", db_index=False
-    )
-    command_number = models.PositiveIntegerField()
-    proposer = models.CharField(max_length=40)
     model_snapshot = models.CharField(max_length=120, blank=True)
     prompt_version = models.CharField(max_length=40, blank=True)
     prompt_sha256 = models.CharField(max_length=64, blank=True)
     context_sha256 = models.CharField(max_length=64, blank=True)
     request_sha256 = models.CharField(max_length=64, blank=True)
     parameters = models.JSONField(default=dict, blank=True)
+    output_class = models.CharField(max_length=20)  # VALID, REPAIRABLE, REJECT
+    detail = models.CharField(max_length=120, blank=True)
+    requests = models.PositiveSmallIntegerField(default=0)
+    latency_ms = models.PositiveIntegerField(default=0)
+
+    class Meta(AppendOnlyModel.Meta):
+        abstract = True
+
+
+class Proposal(ModelAnswer):
+    """What a proposer recommended, untrusted (stage 6). It has no field for an amount or a target, on purpose."""
+
+    workflow = models.ForeignKey(
+        RefundWorkflow, on_delete=models.PROTECT, related_name="proposals", db_index=False
+    )
+    command_number = models.PositiveIntegerField()
+    proposer = models.CharField(max_length=40)
     recommended_action = models.CharField(max_length=40, blank=True)
     reason_code = models.CharField(max_length=60, blank=True)
     requires_human_review = models.BooleanField(null=True, help_text="Recorded as given; never read.")
@@ -46,10 +58,6 @@ class Proposal(AppendOnlyModel):
         ErasableText, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
     )
     output_sha256 = models.CharField(max_length=64, blank=True)
-    output_class = models.CharField(max_length=20)  # VALID, REPAIRABLE, REJECT
-    detail = models.CharField(max_length=120, blank=True)
-    requests = models.PositiveSmallIntegerField(default=0)
-    latency_ms = models.PositiveIntegerField(default=0)
     at = models.DateTimeField()
 
     class Meta(AppendOnlyModel.Meta):
@@ -62,7 +70,7 @@ class Proposal(AppendOnlyModel):
         return f"{self.workflow_id} {self.recommended_action}"
 
 
-class MessageReading(AppendOnlyModel):
+class MessageReading(ModelAnswer):
     """What a model made of a customer's words while their request named no order: a hint for pages, never a fact.
 
     ``order_hint`` is the number of an own order of this very customer that stands in those words, or HINT_UNKNOWN for
@@ -74,21 +82,11 @@ class MessageReading(AppendOnlyModel):
     workflow = models.ForeignKey(RefundWorkflow, on_delete=models.PROTECT, related_name="readings")
     message = models.OneToOneField(CustomerMessage, on_delete=models.PROTECT, related_name="reading")
     reader = models.CharField(max_length=40)
-    model_snapshot = models.CharField(max_length=120, blank=True)
-    prompt_version = models.CharField(max_length=40, blank=True)
-    prompt_sha256 = models.CharField(max_length=64, blank=True)
-    context_sha256 = models.CharField(max_length=64, blank=True)
-    request_sha256 = models.CharField(max_length=64, blank=True)
-    parameters = models.JSONField(default=dict, blank=True)
     output_sha256 = models.CharField(max_length=64)
-    output_class = models.CharField(max_length=20)  # VALID, REPAIRABLE, REJECT
-    detail = models.CharField(max_length=120, blank=True)
     intent = models.CharField(max_length=40, blank=True)
     problem = models.CharField(max_length=40, blank=True)
     language = models.CharField(max_length=3, blank=True)
     order_hint = models.CharField(max_length=64, blank=True)
-    requests = models.PositiveSmallIntegerField(default=0)
-    latency_ms = models.PositiveIntegerField(default=0)
     at = models.DateTimeField()
 
     class Meta(AppendOnlyModel.Meta):
