@@ -14,8 +14,8 @@ from ledger.redaction.kinds import Kind, Span
 MASKED: Final = r"\[(?:REDACTED|\u2026|[a-z\-]{3,10}(?: [a-z]{3,10}){1,3})\]"
 NOT_MASKED: Final = rf"(?!{MASKED})"
 # A quoted value ends at its own quote, any other at the next sign that ends one.
-SEPARATOR: Final = r"""(?:\\?["'])?\s{0,3}(?>=>|->|:=|[=:])\s{0,3}+(?P<quote>\\?["'])?+"""
-QUOTED: Final = r"(?:(?!(?P=quote))[^\r\n])++"
+SEPARATOR: Final = r"""(?:\\?["'])?\s{0,3}(?>=>|->|:=|[=:])\s{0,3}+(?>(?P<quote>\\?["'])?)"""
+QUOTED: Final = r"(?>(?:(?!(?P=quote))[^\r\n])+)"
 
 _SCHEMES: Final = r"(?:bearer|basic|token|digest|negotiate|apikey|key|hmac|hawk|aws4-hmac-sha256|signature)"
 _AUTHORIZATION: Final = re.compile(

@@ -147,8 +147,8 @@ _SOMETHING_ELSE: Final = rf"(?!(?:{_OTHER_WORDS})(?![\w@$!#%&*\-]))"
 # Words of scripts without spaces between words may follow each other.
 _BEGINS: Final = r"(?<![^\W\d_\u3040-\uffff])"
 _SAID: Final = re.compile(
-    rf"{_BEGINS}(?:{_CALLED}){_JOINT}(?P<quote>[\"'`])?+(?P<value>{NOT_MASKED}{_SOMETHING_ELSE}"
-    r"(?(quote)(?:(?!(?P=quote))[^\r\n])++|(?:[!-~]++|[^\s,。、]{1,200}+)))",
+    rf"{_BEGINS}(?:{_CALLED}){_JOINT}(?>(?P<quote>[\"'`])?)(?P<value>{NOT_MASKED}{_SOMETHING_ELSE}"
+    r"(?(quote)(?>(?:(?!(?P=quote))[^\r\n])+)|(?:[!-~]++|[^\s,。、]{1,200}+)))",
     re.IGNORECASE,
 )
 # "password hunter2": nothing joins them, so it has to look like one.
