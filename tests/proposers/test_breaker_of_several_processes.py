@@ -24,8 +24,11 @@ from refunds.proposers.redis_breaker import RedisBreaker, connect
 
 url, endpoint, name = sys.argv[1:]
 now = [None]
+client = connect(url)
+# A busy machine is no lost Redis: giving up early is tried elsewhere.
+client.connection_pool.connection_kwargs.update(socket_timeout=20, socket_connect_timeout=20)
 breaker = RedisBreaker(
-    client=connect(url), endpoint=endpoint, name=name, clock=lambda: now[0], thresholds=LIMITS
+    client=client, endpoint=endpoint, name=name, clock=lambda: now[0], thresholds=LIMITS
 )
 print("ready", flush=True)
 for line in sys.stdin:
