@@ -65,6 +65,7 @@ requirements: ## compile requirements/*.in to exact versions with hashes (needs 
 	$(COMPILE) requirements/base.in -o requirements/base.txt
 	$(COMPILE) -c requirements/base.txt requirements/dev.in -o requirements/dev.txt
 	$(COMPILE) -c requirements/dev.txt requirements/redis.in -o requirements/redis.txt
+	$(COMPILE) -c requirements/dev.txt requirements/presidio.in -o requirements/presidio.txt
 	$(COMPILE) --no-deps requirements/local-model.in -o requirements/local-model.txt
 
 clean: ## remove everything that was made here: the demo's data, .venv, caches
