@@ -15,7 +15,6 @@ from config.demo.services.command import TEST_ENVIRONMENT
 
 INTERRUPTED = 130
 TEARDOWN_SECONDS = 30.0
-NO_TESTS = 5
 PYTHON = (sys.executable, "-m")
 PRODUCT = ("config", "refunds", "approvals", "notifications", "policies", "ledger")
 # Static checks read the settings and never connect.
@@ -57,8 +56,7 @@ DJANGO = (
     ),
 )
 TESTS = (Check("tests", (*PYTHON, "pytest", "-n", "2", "-m", "not slow")),)
-SLOW = (Check("slow tests", (*PYTHON, "pytest", "-m", "slow")),)
-ANY_SLOW = (*PYTHON, "pytest", "-m", "slow", "--collect-only", "-q")
+SLOW = (Check("slow tests", (*PYTHON, "pytest", "-n", "2", "--dist", "loadgroup", "-m", "slow")),)
 
 
 def main() -> int:
@@ -67,9 +65,6 @@ def main() -> int:
     if wanted == "lint":
         return run_all(LINT, {**UNUSED_SERVICES, **TEST_ENVIRONMENT})
     if wanted == "slow":
-        if subprocess.run(ANY_SLOW, stdout=subprocess.DEVNULL, check=False).returncode == NO_TESTS:
-            print("There are no slow tests.")
-            return 0
         return run_all(SLOW, {})
     return run_all((*LINT, *DJANGO, *TESTS), {})
 
