@@ -11,7 +11,7 @@ from config.demo.demo_data import MODEL_FACTS
 from config.demo.services import ports
 from refunds.models import ModelQualification
 from refunds.proposers.evaluation.rows import read_set
-from refunds.proposers.prompts import PROMPT_VERSIONS
+from refunds.proposers.prompts import PROMPT_VERSIONS, SCHEMA_VERSIONS
 from refunds.proposers.registry import configuration_of
 from refunds.selectors.model_qualifications import newest_qualifications
 
@@ -51,7 +51,7 @@ def test_an_honest_model_qualifies_and_everything_about_it_is_stored(endpoint, s
     assert (stored.model, stored.endpoint_host) == (MODEL, f"127.0.0.1:{endpoint.port}")
     assert stored.configuration_sha256 == configuration.sha256
     assert (stored.snapshot, stored.response_form) == (f"{MODEL}-2026-08-01", "json_schema")
-    assert (stored.prompt_version, stored.schema_version) == (PROMPT_VERSIONS, "1")
+    assert (stored.prompt_version, stored.schema_version) == (PROMPT_VERSIONS, SCHEMA_VERSIONS)
     assert (stored.set_version, stored.set_sha256) == ("2026-11", read_set().sha256)
     assert (stored.attempts, stored.requests) == (2, 2 * ROWS)
     assert sum(area["rows"] for area in stored.areas.values()) == ROWS
