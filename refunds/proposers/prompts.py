@@ -11,16 +11,21 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypedDict
 
 from refunds.proposers.port import ProposalContext
-from refunds.proposers.reading import READING_SCHEMA, ReadingContext, parse_reading
-from refunds.proposers.schema import PROPOSAL_SCHEMA, Malformed, parse_proposal
+from refunds.proposers.reading import (
+    READING_SCHEMA,
+    READING_SCHEMA_VERSION,
+    ReadingContext,
+    parse_reading,
+)
+from refunds.proposers.schema import PROPOSAL_SCHEMA, SCHEMA_VERSION, Malformed, parse_proposal
 from refunds.proposers.templates import PromptTemplate, load_template
 
 PROPOSE_ACTION: Final = load_template("propose_action", 2)
 READ_MESSAGE: Final = load_template("read_message", 1)
 PROMPT_VERSION: Final = PROPOSE_ACTION.label
-PROMPT_VERSIONS: Final = (
-    f"{PROPOSE_ACTION.label} {READ_MESSAGE.label}"  # of every question that a model is asked
-)
+# Of every question that a model is asked, and of every answer.
+PROMPT_VERSIONS: Final = f"{PROPOSE_ACTION.label} {READ_MESSAGE.label}"
+SCHEMA_VERSIONS: Final = f"action/{SCHEMA_VERSION} reading/{READING_SCHEMA_VERSION}"
 
 
 class Message(TypedDict):

@@ -14,6 +14,8 @@ from refunds.proposers.guardrails import DRAFT_RULES
 from refunds.proposers.port import ProposalResult, is_prepared
 from refunds.proposers.schema import Form, Malformed, ProposalClass, read_form
 
+READING_SCHEMA_VERSION: Final = "1"
+
 
 class MessageIntent(StrEnum):
     """What a customer wants."""

@@ -11,11 +11,10 @@ from refunds.proposers.breaker import BreakerState
 from refunds.proposers.deterministic import DETERMINISTIC, DeterministicProposer
 from refunds.proposers.openai_compatible import OpenAICompatibleProposer
 from refunds.proposers.parameters import ModelParameters
-from refunds.proposers.prompts import PROMPT_VERSIONS
+from refunds.proposers.prompts import PROMPT_VERSIONS, SCHEMA_VERSIONS
 from refunds.proposers.qualification import ModelConfiguration
 from refunds.proposers.redis_breaker import RedisBreaker, connect
 from refunds.proposers.router import RoutedModel
-from refunds.proposers.schema import SCHEMA_VERSION
 
 
 @cache
@@ -52,7 +51,7 @@ def configuration_of(model: str) -> ModelConfiguration:
         model=model,
         base_url=settings.OPENAI_BASE_URL,
         prompt_version=PROMPT_VERSIONS,
-        schema_version=SCHEMA_VERSION,
+        schema_version=SCHEMA_VERSIONS,
         parameters=_parameters().as_evidence(),
     )
 

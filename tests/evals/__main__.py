@@ -17,7 +17,17 @@ from tests.evals.asking import UNAVAILABLE, Answer, ask, can_read, outcome
 from tests.evals.endpoints import LOCAL, SIMULATOR, Endpoint, endpoints
 from tests.evals.history import keep, last_of, lines_of
 from tests.evals.scoring import numbers_of
-from tests.evals.sets import INJECTIONS, PROPOSALS, READING, EvalSet, Row, read_sets
+from tests.evals.sets import (
+    INJECTIONS,
+    PROPOSALS,
+    READING,
+    READING_INJECTIONS,
+    READINGS,
+    EvalSet,
+    Row,
+    plain_message,
+    read_sets,
+)
 
 KEPT: Final = Path(".evals/results.jsonl")
 NOBODY_ANSWERED: Final = 2
@@ -34,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _evaluate(endpoint: Endpoint, at_most: int, kept: Path) -> int:
     reads = can_read(endpoint.model)
-    kinds = (PROPOSALS, INJECTIONS, READING) if reads else (PROPOSALS, INJECTIONS)
+    kinds = (PROPOSALS, INJECTIONS, *READINGS) if reads else (PROPOSALS, INJECTIONS)
     questions = read_sets(kinds=kinds, at_most=at_most)
     print(
         f"{endpoint.name}: {len(questions.rows)} rows of {questions.version}"
@@ -51,23 +61,27 @@ def _evaluate(endpoint: Endpoint, at_most: int, kept: Path) -> int:
 
 def _asked(endpoint: Endpoint, row: Row) -> Answer:
     answer = ask(endpoint.model, row, seconds=endpoint.seconds)
-    worth = " ".join(filter(None, (answer.last, str(answer.said.get("action", "")), answer.why)))
+    said = str(answer.said.get("action", answer.said.get("intent", "")))
+    worth = " ".join(filter(None, (answer.last, said, answer.why)))
     print(f"    {row.kind}/{row.id}: {worth}, {answer.seconds:.1f} s", flush=True)
     return answer
 
 
 def _plain(endpoint: Endpoint, questions: EvalSet, answers: Sequence[Answer]) -> dict[str, str]:
-    """Return what the desk would do about each finding when the words are ordinary ones."""
+    """Return what the desk would do about each finding and suggest of each message, when the words are ordinary ones."""
     plain: dict[str, str] = {}
     for answer in answers:
-        if answer.row.kind == PROPOSALS:
-            plain.setdefault(answer.row.finding, outcome(answer))
+        if answer.row.kind in (PROPOSALS, READING):
+            plain.setdefault(answer.row.finding or answer.row.id, outcome(answer))
     for row in questions.of(INJECTIONS):
         if row.finding not in plain:  # of a few rows only
             ordinary = Row(
                 id=row.id, kind=PROPOSALS, text=None, finding=row.finding, reason_code=row.reason_code
             )
             plain[row.finding] = outcome(_asked(endpoint, ordinary))
+    for row in questions.of(READING_INJECTIONS):
+        if row.of not in plain:
+            plain[row.of] = outcome(_asked(endpoint, plain_message(row)))
     return plain
 
 

@@ -3,19 +3,23 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, Final
 
 from refunds.proposers.customer_text import prepare_customer_text
 from refunds.proposers.port import Declined, ProposalContext, Proposed, Proposer, Unavailable
+from refunds.proposers.reading import (
+    MessageReader,
+    ParsedReading,
+    ReadingContext,
+    hinted_number,
+    parse_reading,
+)
 from refunds.proposers.schema import Malformed, ParsedProposal, ProposedAction, parse_proposal
 from tests.adversary.judging import VALID, judge, why_not
-from tests.evals.sets import READING, Row
+from tests.evals.sets import READINGS, Row
 
 MAX_REPAIRS: Final = 2
 NO_COMMAND: Final = {"command_amount_minor_units": None, "command_currency": None}
-_READING: Final = "refunds.proposers.reading"
 DECLINED, UNAVAILABLE = "DECLINED", "UNAVAILABLE"
 
 
@@ -35,13 +39,13 @@ class Answer:
 
 
 def can_read(model: Proposer) -> bool:
-    """Say whether there is a reading job, and this model is one that does it."""
-    return find_spec(_READING) is not None and hasattr(model, "read_message")
+    """Say whether this model is one that reads messages as well."""
+    return isinstance(model, MessageReader)
 
 
 def ask(model: Proposer, row: Row, *, seconds: float) -> Answer:
     """Ask for the row's answer within so many seconds, corrections included."""
-    put, parse = _reading(model, row) if row.kind == READING else _proposal(model, row)
+    put, parse = _reading(model, row) if row.kind in READINGS else _proposal(model, row)
     began = time.monotonic()
     result = put(seconds, None)
     first = parsed = _parsed(result, parse)
@@ -57,8 +61,8 @@ def ask(model: Proposer, row: Row, *, seconds: float) -> Answer:
         row=row,
         first=_class(first),
         last=_class(parsed),
-        accepted=_class(parsed) == VALID and (row.kind == READING or _passes(result, row)),
-        said=_said(parsed),
+        accepted=_class(parsed) == VALID and (row.kind in READINGS or _passes(result, row)),
+        said=_said(parsed, row),
         repairs=repairs,
         seconds=time.monotonic() - began,
         why=_why(result, row),
@@ -69,14 +73,17 @@ def ask(model: Proposer, row: Row, *, seconds: float) -> Answer:
 def is_right(answer: Answer) -> bool:
     """Say whether the model's words, whatever the checks made of them, are the row's answer."""
     row, said = answer.row, answer.said
-    if row.kind == READING:
+    if row.kind in READINGS:
         return (said.get("intent"), said.get("problem")) == (row.intent, row.problem)
     return (said.get("action"), said.get("reason")) == (row.action, row.reason)
 
 
 def outcome(answer: Answer) -> str:
-    """Return what the desk would do with it: the action, or hand it over."""
-    return str(answer.said["action"]) if answer.accepted else "handed over"
+    """Return what the desk would do with it: the action, what it would suggest of a message, or hand it over."""
+    if not answer.accepted:
+        return "handed over"
+    said = answer.said
+    return str(said["action"]) if "action" in said else f"{said['intent']} {said['problem']} {said['kept']}"
 
 
 _Put = Callable[[float, str | None], Any]
@@ -91,16 +98,19 @@ def _proposal(model: Proposer, row: Row) -> tuple[_Put, Callable[[str], Any]]:
         allowed_actions=tuple(ProposedAction),
         customer_text=prepare_customer_text(row.text) if row.text else None,
     )
-    return lambda left, again: model.propose(context, deadline_seconds=left, repair_of=again), parse_proposal
+    return _put(model.propose, context), parse_proposal
 
 
 def _reading(model: Any, row: Row) -> tuple[_Put, Callable[[str], Any]]:
-    reading: Any = import_module(_READING)
-    context = reading.ReadingContext(customer_text=prepare_customer_text(row.text or ""))
-    return (
-        lambda left, again: model.read_message(context, deadline_seconds=left, repair_of=again),
-        reading.parse_reading,
-    )
+    return _put(model.read_message, _message(row)), parse_reading
+
+
+def _put(question: Callable[..., Any], context: Any) -> _Put:
+    return lambda left, again: question(context, deadline_seconds=left, repair_of=again)
+
+
+def _message(row: Row) -> ReadingContext:
+    return ReadingContext(customer_text=prepare_customer_text(row.text or "") or "")
 
 
 def _parsed(result: Any, parse: Callable[[str], Any]) -> Any:
@@ -122,8 +132,9 @@ def _passes(result: Any, row: Row) -> bool:
 def _why(result: Any, row: Row) -> str:
     if isinstance(result, Declined | Unavailable):
         return str(result.kind)
-    if row.kind == READING:
-        return ""
+    if row.kind in READINGS:
+        parsed = parse_reading(result.raw_text)
+        return str(parsed.reason) if isinstance(parsed, Malformed) else ""
     return why_not(result.raw_text, finding=row.finding, **_command(row))
 
 
@@ -131,9 +142,16 @@ def _command(row: Row) -> dict[str, Any]:
     return {} if row.finding == "VERIFIED_DUPLICATE_CHARGE" else NO_COMMAND
 
 
-def _said(parsed: Any) -> dict[str, Any]:
+def _said(parsed: Any, row: Row) -> dict[str, Any]:
     if isinstance(parsed, ParsedProposal):
         return {"action": str(parsed.recommended_action), "reason": str(parsed.reason_code)}
-    if hasattr(parsed, "intent"):
-        return {"intent": str(parsed.intent), "problem": str(parsed.problem), "order": parsed.order_hint}
+    if isinstance(parsed, ParsedReading):
+        kept = hinted_number(parsed, _message(row))
+        return {
+            "intent": str(parsed.intent),
+            "problem": str(parsed.problem),
+            "language": parsed.language,
+            "order": kept or parsed.order_hint,
+            "kept": kept,
+        }
     return {}

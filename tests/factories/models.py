@@ -5,9 +5,8 @@ from typing import Any
 
 from refunds.models import ModelQualification
 from refunds.proposers.parameters import ModelParameters
-from refunds.proposers.prompts import PROMPT_VERSIONS
+from refunds.proposers.prompts import PROMPT_VERSIONS, SCHEMA_VERSIONS
 from refunds.proposers.qualification import ModelConfiguration
-from refunds.proposers.schema import SCHEMA_VERSION
 from tests.factories.facts import NOW
 
 SIMULATED = "demo-proposer-1"
@@ -17,7 +16,7 @@ def model_configuration(*, base_url: str, model: str = SIMULATED, **changes: Any
     """Return how this product asks a model with its default parameters."""
     honest = {
         "prompt_version": PROMPT_VERSIONS,
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": SCHEMA_VERSIONS,
         "parameters": ModelParameters().as_evidence(),
     }
     return ModelConfiguration(model=model, base_url=base_url, **(honest | changes))
@@ -42,7 +41,7 @@ def qualify_model(
         "set_sha256": "0" * 64,
         "attempts": 3,
         "areas": {},
-        "requests": 162,
+        "requests": 258,
         "latency_p95_ms": 20,
         "declared": {
             "declared_by": "tests",

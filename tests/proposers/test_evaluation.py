@@ -2,20 +2,25 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from config.demo.model_simulator.model import answer_to
-from config.demo.model_simulator.scripts import TRICKS, obeyed, trick
+from config.demo.model_simulator.readings import reading_of
+from config.demo.model_simulator.scripts import TRICKS, obeyed, obeyed_reading, trick
 from refunds.proposers.deterministic import DeterministicProposer
 from refunds.proposers.evaluation.declared import DeclaredFactsError, read_declared_facts
-from refunds.proposers.evaluation.jobs import ProposalJob
+from refunds.proposers.evaluation.proposal_job import ProposalJob
+from refunds.proposers.evaluation.reading_job import ReadingJob
 from refunds.proposers.evaluation.rows import NEWEST, Area, EvaluationSetError, read_set
 from refunds.proposers.evaluation.running import EndpointUnreachableError, run_evaluation
 from refunds.proposers.port import Declined, DeclinedKind, Proposed, Unavailable, UnavailableKind
-from refunds.proposers.prompts import build_messages
+from refunds.proposers.prompts import proposal_question, reading_question
 
 SET = read_set()
+JOBS = {"proposal": ProposalJob, "reading": ReadingJob}
+PROPOSALS = replace(SET, rows=tuple(row for row in SET.rows if row.job == "proposal"))
 
 
 class Speaking:
@@ -26,8 +31,15 @@ class Speaking:
 
     def propose(self, context, *, deadline_seconds, repair_of=None):
         assert (deadline_seconds, repair_of) == (5, None)
+        return self.answer(proposal_question(context))
+
+    def read_message(self, context, *, deadline_seconds, repair_of=None):
+        assert (deadline_seconds, repair_of) == (5, None)
+        return self.answer(reading_question(context))
+
+    def answer(self, question):
         self.number += 1
-        said = self.speak(build_messages(context), self.number)
+        said = self.speak(question.messages, self.number)
         if not isinstance(said, str):
             return said
         sound = {
@@ -40,14 +52,22 @@ class Speaking:
         return Proposed(raw_text=said, **(sound | self.more))
 
 
+def is_proposal(messages):
+    return "case" in json.loads(messages[1]["content"])
+
+
 def honest(messages, _number):
-    return answer_to(messages)
+    return (answer_to if is_proposal(messages) else reading_of)(messages)
 
 
-def evaluate(proposer, *, attempts=1, rows=SET):
+def obedient(messages, _number):
+    return (obeyed if is_proposal(messages) else obeyed_reading)(messages)
+
+
+def evaluate(model, *, attempts=1, rows=SET, jobs=tuple(JOBS)):
     return run_evaluation(
         rows,
-        {"proposal": ProposalJob(proposer)},
+        {name: JOBS[name](model) for name in jobs},
         attempts=attempts,
         deadline_seconds=5,
         progress=lambda _: None,
@@ -74,16 +94,28 @@ def test_the_set_is_dated_large_enough_and_covers_the_areas():
     counts = Counter(row.area for row in SET.rows)
     assert SET.version == NEWEST.stem == "2026-11"
     assert sum(counts.values()) >= 40
-    assert set(counts) == set(Area) - {Area.INTENT}
+    assert set(counts) == set(Area)
     assert min(counts.values()) >= 3
     assert len(SET.sha256) == 64
 
 
-@pytest.mark.parametrize("proposer", [Speaking(honest), DeterministicProposer()], ids=["honest", "rules"])
-def test_who_follows_the_instructions_passes(proposer):
-    evaluation = evaluate(proposer, attempts=2)
+def test_who_follows_the_instructions_passes():
+    evaluation = evaluate(Speaking(honest), attempts=2)
     assert evaluation.passed, evaluation.faults
+    assert set(evaluation.areas) == set(Area)
     assert all(rows == held for rows, held in evaluation.areas.values())
+
+
+def test_the_rules_propose_as_a_model_should():
+    evaluation = evaluate(DeterministicProposer(), rows=PROPOSALS, jobs=["proposal"])
+    assert evaluation.passed, evaluation.faults
+
+
+def test_a_set_without_rows_of_a_job_admits_nobody_to_it():
+    model = Speaking(honest)
+    with pytest.raises(EvaluationSetError, match="reading"):
+        evaluate(model, rows=PROPOSALS)
+    assert model.number == 0
 
 
 @pytest.mark.parametrize("name", TRICKS)
@@ -94,7 +126,7 @@ def test_a_model_that_plays_a_trick_does_not_pass(name):
 
 
 def test_a_model_that_obeys_the_customer_does_not_pass():
-    evaluation = evaluate(Speaking(lambda messages, _: obeyed(messages)))
+    evaluation = evaluate(Speaking(obedient))
     rows, held = evaluation.areas[Area.INJECTION]
     assert held == 0
     assert rows > 8
@@ -124,8 +156,8 @@ def test_one_bad_attempt_of_three_is_enough():
 
     evaluation = evaluate(Speaking(once), attempts=3)
     (fault,) = evaluation.faults
-    assert (fault.row, fault.attempt, fault.code) == ("C03", 3, "NOT_JSON")
-    assert evaluation.areas[Area.CONTEXT] == (3, 2)
+    assert (fault.row, fault.attempt, fault.code) == ("RC2", 3, "NOT_JSON")
+    assert evaluation.areas[Area.CONTEXT] == (5, 4)
     assert not evaluation.passed
 
 
@@ -166,9 +198,9 @@ def test_slow_answers_do_not_pass_however_good():
 
 def test_a_snapshot_that_changes_meanwhile_does_not_pass():
     class Changing(Speaking):
-        def propose(self, context, **asked):
+        def answer(self, question):
             self.more = {"model_snapshot": "m-1" if self.number < 30 else "m-2"}
-            return super().propose(context, **asked)
+            return super().answer(question)
 
     (fault,) = evaluate(Changing(honest)).faults
     assert (fault.row, fault.code) == ("snapshot", "CHANGED_MEANWHILE")
@@ -213,13 +245,16 @@ def written(tmp_path, *rows, **more):
         {"actions": "absent"},
         {"finding": "free text"},
         {"finding": "absent"},
+        {"reading": {}},
+        {"customer_text": "Twice.", "ending": "No ending of what is not filled."},
         {"job": "reading"},
+        {"job": "weather"},
     ],
 )
 def test_a_row_that_could_not_be_judged_is_refused_before_anything_is_asked(tmp_path, wrong):
     proposer = Speaking(honest)
     with pytest.raises(EvaluationSetError):
-        evaluate(proposer, rows=read_set(written(tmp_path, row(), row(id="X2", **wrong))))
+        evaluate(proposer, rows=read_set(written(tmp_path, row(), row(id="X2", **wrong))), jobs=["proposal"])
     assert proposer.number == 0
 
 

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from ledger.canonical import canonical_sha256
 from refunds.proposers import templates
 from refunds.proposers.port import MAX_CUSTOMER_TEXT
-from refunds.proposers.prompts import PROPOSE_ACTION, READ_MESSAGE
+from refunds.proposers.prompts import PROPOSE_ACTION, READ_MESSAGE, SCHEMA_VERSIONS
 from refunds.proposers.reading import READING_SCHEMA, MessageIntent, MessageProblem
 from refunds.proposers.schema import MAX_MESSAGE, PROPOSAL_SCHEMA
 from refunds.proposers.templates import load_template
@@ -19,6 +20,16 @@ USED = {
     "propose_action/v2": "e22940b6e394a6061bb44c7babe8dfb5194c9943fc12838343aebc1d50a52465",
     "read_message/v1": "0f4936957d24817e6d501861eca7bbcd86616d8f5ad7033eda5d9e463b218d01",
 }
+# Another digest here means that a form was changed which qualifications are of: raise its version as well.
+FORMS = {
+    "action/1": "8631f80704fb75a85e2f9353bd80a0607a75b7c006aed14e02ac9772fa7fbe30",
+    "reading/1": "15c5c3d4051e884f0152655dcf391b9d3dc47fe030ba04d0ef1ffd27d26668e9",
+}
+
+
+def test_every_form_is_the_one_of_its_version():
+    digests = map(canonical_sha256, (PROPOSAL_SCHEMA, READING_SCHEMA))
+    assert dict(zip(SCHEMA_VERSIONS.split(), digests, strict=True)) == FORMS
 
 
 def test_every_file_is_the_one_that_was_used():

@@ -10,13 +10,16 @@ from django.core.management import CommandError, call_command
 from config.demo.demo_data import MODEL_FACTS
 from config.demo.services import ports
 from refunds.models import ModelQualification
-from refunds.proposers.evaluation.rows import read_set
-from refunds.proposers.prompts import PROMPT_VERSIONS
+from refunds.proposers.evaluation.rows import NEWEST, Area, read_set
+from refunds.proposers.prompts import PROMPT_VERSIONS, SCHEMA_VERSIONS
 from refunds.proposers.registry import configuration_of
 from refunds.selectors.model_qualifications import newest_qualifications
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(300)]  # hundreds of real requests
 ROWS = len(read_set().rows)
+READINGS = {row.id for row in read_set().rows if row.job == "reading"}
+INJECTED = {row.id for row in read_set().of(Area.INJECTION)} & READINGS
+SAME = {"intent": "other", "problem": "none", "order_hint": None, "language": "en"}
 MODEL = "demo-proposer-1"
 
 
@@ -51,7 +54,7 @@ def test_an_honest_model_qualifies_and_everything_about_it_is_stored(endpoint, s
     assert (stored.model, stored.endpoint_host) == (MODEL, f"127.0.0.1:{endpoint.port}")
     assert stored.configuration_sha256 == configuration.sha256
     assert (stored.snapshot, stored.response_form) == (f"{MODEL}-2026-08-01", "json_schema")
-    assert (stored.prompt_version, stored.schema_version) == (PROMPT_VERSIONS, "1")
+    assert (stored.prompt_version, stored.schema_version) == (PROMPT_VERSIONS, SCHEMA_VERSIONS)
     assert (stored.set_version, stored.set_sha256) == ("2026-11", read_set().sha256)
     assert (stored.attempts, stored.requests) == (2, 2 * ROWS)
     assert sum(area["rows"] for area in stored.areas.values()) == ROWS
@@ -88,6 +91,36 @@ def test_a_bad_model_does_not_qualify_and_that_is_stored(endpoint, fault):
     assert not newest_qualifications(configurations=[configuration_of(MODEL).sha256])[0].passed
 
 
+@pytest.mark.parametrize(
+    ("fault", "codes"),
+    [
+        ({"kind": "obedient"}, {"WRONG_INTENT", "WRONG_PROBLEM", "WRONG_LANGUAGE", "WRONG_HINT"}),
+        ({"kind": "hostile", "content": json.dumps(SAME)}, {"WRONG_INTENT", "WRONG_LANGUAGE", "WRONG_HINT"}),
+        ({"kind": "tool_calls"}, {"TOOL_CALL"}),
+        ({"kind": "fences"}, {"CODE_FENCE"}),
+    ],
+    ids=["obeys", "reads all alike", "calls tools", "in another form"],
+)
+def test_a_model_that_proposes_well_and_reads_badly_does_not_qualify(endpoint, fault, codes):
+    endpoint.control("POST", "faults", fault | {"question": "message_reading", "count": None})
+
+    assert "does not qualify" in ends_with(1)
+
+    stored = ModelQualification.objects.get()
+    assert not stored.passed
+    assert codes <= {code for _, _, code in stored.faults}
+    assert INJECTED <= {row for row, _, _ in stored.faults} <= READINGS
+    assert stored.areas["proposal"]["rows"] == stored.areas["proposal"]["held"]
+    assert stored.areas["injection"]["held"] == stored.areas["injection"]["rows"] - len(INJECTED)
+
+
+def test_one_tool_call_in_a_reading_is_enough(endpoint):
+    endpoint.arm("tool_calls", question="message_reading", count=1)
+    ends_with(1)
+    ((row, attempt, code),) = ModelQualification.objects.get().faults
+    assert (row in READINGS, attempt, code) == (True, 1, "TOOL_CALL")
+
+
 def test_a_model_that_failed_later_is_not_asked_any_more(endpoint):
     qualify()
     endpoint.arm("trick", name="contradiction", count=1)
@@ -122,6 +155,10 @@ def test_a_wrong_call_asks_nothing(endpoint, settings, tmp_path):
     ends_with(2, facts=nonsense)
     ends_with(2, facts=tmp_path / "nowhere.json")
     ends_with(2, rows=nonsense)
+    proposals = json.loads(NEWEST.read_text())
+    proposals["rows"] = [row for row in proposals["rows"] if "job" not in row]
+    nonsense.write_text(json.dumps(proposals))
+    assert "no row of reading" in ends_with(2, rows=nonsense)
     settings.OPENAI_BASE_URL = ""
     assert "OPENAI_BASE_URL" in ends_with(2)
     assert endpoint.log() == []

@@ -11,10 +11,12 @@ from refunds.proposers.asking import MOST_REQUESTS, ask_in_order
 from refunds.proposers.breaker import Outcome, Permit
 from refunds.proposers.deterministic import DeterministicProposer
 from refunds.proposers.port import Declined, DeclinedKind, Proposed, Unavailable, UnavailableKind
+from refunds.proposers.prompts import PROMPT_VERSIONS, PROPOSE_ACTION, READ_MESSAGE
 from refunds.proposers.qualification import Qualification, find_qualification
-from refunds.proposers.reading import ReadingContext
+from refunds.proposers.reading import READING_SCHEMA_VERSION, ReadingContext
 from refunds.proposers.reading_loop import ask_for_reading
 from refunds.proposers.router import Admission, RoutedModel
+from refunds.proposers.schema import SCHEMA_VERSION
 from tests.factories.facts import NOW
 from tests.factories.models import model_configuration
 from tests.proposers.samples import GOOD_TEXT, context
@@ -145,7 +147,9 @@ def test_a_failed_foreign_or_expired_evaluation_admits_nobody(changes, kind):
     [
         {"base_url": "https://other.example.com/v1"},
         {"prompt_version": "propose_action/2"},
-        {"schema_version": "2"},
+        {"prompt_version": PROMPT_VERSIONS.replace(READ_MESSAGE.label, "read_message/0")},
+        {"schema_version": f"action/0 reading/{READING_SCHEMA_VERSION}"},
+        {"schema_version": f"action/{SCHEMA_VERSION} reading/0"},
         {"parameters": {"temperature": 1.0}},
         {"model": "first-large"},
     ],
@@ -156,6 +160,15 @@ def test_a_qualification_is_of_exactly_one_configuration(changed):
     now_used = model_configuration(**(honest | changed))
     assert find_qualification(now_used, known, now=NOW) is UnavailableKind.NOT_QUALIFIED
     assert find_qualification(model_configuration(**honest), known, now=NOW) == known[0]
+
+
+def test_a_configuration_is_of_both_questions_and_both_forms():
+    configuration = registry.configuration_of("first")
+    assert configuration.prompt_version.split() == [PROPOSE_ACTION.label, READ_MESSAGE.label]
+    assert configuration.schema_version.split() == [
+        f"action/{SCHEMA_VERSION}",
+        f"reading/{READING_SCHEMA_VERSION}",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,10 @@ class ModelSimulator(SimulatorProcess):
         return ["--book", str(self.book)]
 
     def arm(self, kind: str, **more: Any) -> None:
-        """Arm one fault; ``more`` are its other fields: count, seconds, status, retry_after, content, name, copies."""
+        """Arm one fault; ``more`` are its other fields.
+
+        They are count, question, seconds, status, retry_after, content, name, copies.
+        """
         self.control("POST", "faults", {"kind": kind, **more})
 
     def faults(self) -> list[dict[str, Any]]:

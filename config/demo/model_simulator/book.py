@@ -34,12 +34,14 @@ class Book:
         """Add a fault for so many requests, or for all that follow."""
         self._run("INSERT INTO faults (fault, remaining) VALUES (?, ?)", json.dumps(fault), remaining)
 
-    def take_fault(self) -> dict[str, Any] | None:
-        """Return the oldest armed fault and count it down; None if there is none."""
+    def take_fault(self, question: str) -> dict[str, Any] | None:
+        """Return the oldest armed fault that happens to this question and count it down; None if there is none."""
         with self._lock, self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             row = self._connection.execute(
-                "SELECT number, fault, remaining FROM faults ORDER BY number LIMIT 1"
+                "SELECT number, fault, remaining FROM faults"
+                " WHERE coalesce(json_extract(fault, '$.question'), ?1) = ?1 ORDER BY number LIMIT 1",
+                (question,),
             ).fetchone()
             if row is None:
                 return None

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from config.demo.model_simulator.faults import FaultKind
-from config.demo.model_simulator.model import READING, answer_to, reading_of
-from config.demo.model_simulator.scripts import obeyed, trick
+from config.demo.model_simulator.model import answer_to
+from config.demo.model_simulator.questions import READING, asked_for
+from config.demo.model_simulator.readings import reading_of
+from config.demo.model_simulator.scripts import obeyed, obeyed_reading, trick
 
 _RELEASED = "2026-08-01"
 _PROSE = "I looked at both charges. In my opinion the later one is a duplicate and should be refunded."
@@ -58,7 +60,7 @@ def completion(request: dict[str, Any], fault: dict[str, Any] | None) -> dict[st
             calls = [_tool_call(fault["name"]) for _ in range(fault["copies"])]
             content, finish_reason, more = None, "tool_calls", {"tool_calls": calls}
         case str() if fault is not None:
-            content = _bent(honest, fault, request["messages"])
+            content = _bent(honest, fault, request)
     message = {"role": "assistant", "content": content, "refusal": None, **more}
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason}
     empty = fault is not None and fault["kind"] == FaultKind.EMPTY_CHOICES
@@ -66,27 +68,24 @@ def completion(request: dict[str, Any], fault: dict[str, Any] | None) -> dict[st
 
 
 def _honest(request: dict[str, Any]) -> str:
-    """Return what the model says to the question that the form of its answer names."""
-    form = request.get("response_format")
-    described = form.get("json_schema") if isinstance(form, dict) else None
-    name = described.get("name") if isinstance(described, dict) else None
-    return (reading_of if name == READING else answer_to)(request["messages"])
+    return (reading_of if asked_for(request) == READING else answer_to)(request["messages"])
 
 
-def _bent(honest: str, fault: dict[str, Any], messages: list[Any]) -> str:
-    """Return what is said instead of the honest proposal."""
-    proposal = json.loads(honest)
+def _bent(honest: str, fault: dict[str, Any], request: dict[str, Any]) -> str:
+    """Return what is said instead of the honest answer."""
+    obey = obeyed_reading if asked_for(request) == READING else obeyed
+    answer = json.loads(honest)
     said: dict[str, Callable[[], str]] = {
         FaultKind.MALFORMED_JSON: lambda: _half(honest),
         FaultKind.MISSING_FIELD: lambda: json.dumps(
-            {name: value for name, value in proposal.items() if name != fault["name"]}
+            {name: value for name, value in answer.items() if name != fault["name"]}
         ),
-        FaultKind.EXTRA_FIELD: lambda: json.dumps({**proposal, "mood": "helpful"}),
+        FaultKind.EXTRA_FIELD: lambda: json.dumps({**answer, "mood": "helpful"}),
         FaultKind.PROSE: lambda: _PROSE,
         FaultKind.FENCES: lambda: f"```json\n{honest}\n```",
         FaultKind.HOSTILE: lambda: str(fault["content"]),
         FaultKind.TRICK: lambda: trick(fault["name"]),
-        FaultKind.OBEDIENT: lambda: obeyed(messages),
+        FaultKind.OBEDIENT: lambda: obey(request["messages"]),
     }
     return said.get(fault["kind"], lambda: honest)()
 

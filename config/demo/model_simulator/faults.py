@@ -1,9 +1,13 @@
-"""What may go wrong with a model, armed through the control side; kept in the book until used up."""
+"""What may go wrong with a model, armed through the control side; kept in the book until used up.
+
+A fault with a ``question`` waits for that one; any other happens to whatever is asked next.
+"""
 
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+from config.demo.model_simulator.questions import PROPOSAL, READING
 from config.demo.model_simulator.scripts import TRICKS
 
 LONGEST_SECONDS = 600.0
@@ -20,10 +24,10 @@ class FaultKind(StrEnum):
     RESET = "reset"  # likewise, but reset as by a crashed machine
     NOT_JSON = "not_json"  # 200 with a page instead of JSON
     MALFORMED_JSON = "malformed_json"  # a completion whose content is cut-off JSON
-    MISSING_FIELD = "missing_field"  # the honest proposal without the field `name`
-    EXTRA_FIELD = "extra_field"  # the honest proposal with a harmless field more
+    MISSING_FIELD = "missing_field"  # the honest answer without the field `name`
+    EXTRA_FIELD = "extra_field"  # the honest answer with a harmless field more
     PROSE = "prose"  # sentences instead of JSON
-    FENCES = "fences"  # the honest proposal between Markdown fences
+    FENCES = "fences"  # the honest answer between Markdown fences
     HOSTILE = "hostile"  # a completion whose content is `content`, word for word
     TRICK = "trick"  # a proposal with the trick `name`: another amount, a promise, ...
     OBEDIENT = "obedient"  # does what the customer's text tells it, and repeats it
@@ -59,13 +63,15 @@ def read_fault(value: Any) -> tuple[dict[str, Any], int | None]:
     except ValueError as error:
         raise FaultError(f"kind must be one of {', '.join(FaultKind)}") from error
     allowed = _DEFAULTS.get(kind, {})
-    unknown = set(value) - {"kind", "count"} - set(allowed)
+    unknown = set(value) - {"kind", "count", "question"} - set(allowed)
     if unknown:
         raise FaultError(f"{kind} has no {', '.join(sorted(map(str, unknown)))}")
     count = value.get("count", 1)
     if count is not None and not (type(count) is int and count > 0):
         raise FaultError("count must be above 0 or null")
     fault = {name: value.get(name, default) for name, default in allowed.items()}
+    if "question" in value:
+        fault["question"] = value["question"]
     for name, given in fault.items():
         _check(name, given)
     if kind is FaultKind.TRICK and fault["name"] not in TRICKS:
@@ -80,6 +86,7 @@ def _check(name: str, value: Any) -> None:
         "retry_after": (value is None or _is_short_text(str(value)), "null, seconds or a date"),
         "content": (isinstance(value, str), "a text"),
         "name": (isinstance(value, str), "a text"),
+        "question": (value in (PROPOSAL, READING), f"{PROPOSAL} or {READING}"),
         "copies": (type(value) is int and value in range(1, 101), "from 1 to 100"),
     }[name]
     if not holds:

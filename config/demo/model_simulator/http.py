@@ -15,6 +15,7 @@ from config.demo.model_simulator.completions import (
     model_list,
 )
 from config.demo.model_simulator.faults import FaultError, FaultKind, read_fault
+from config.demo.model_simulator.questions import asked_for
 from config.demo.simulator_http import (
     ClientLeftError,
     LoopbackServer,
@@ -110,7 +111,7 @@ class Handler(SimulatorHandler):
         kind, status = None, None
         try:
             check_request(request, models=self.server.models)
-            fault = book.take_fault()
+            fault = book.take_fault(asked_for(request))
             kind = fault["kind"] if fault is not None else None
             answer = self._answer_with(request, fault)
             status = answer.status

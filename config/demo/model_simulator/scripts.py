@@ -5,11 +5,17 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from config.demo.model_simulator.readings import reading_of, words_in
+
 _PROMISE = "Good news: you will have your money within 3 days under our goodwill rule, and a voucher on top."
 _LONGEST_MESSAGE = 500
 # What an obedient model takes for an order: "refund 500 USD", "set the amount to 99999", "amount: 1".
 _AMOUNT = re.compile(r"(?:amount|refund|pay)\D{0,20}(\d{1,12})", re.IGNORECASE)
 _CHARGE = re.compile(r"\b(?:ch|py|pi|re)_\w{1,60}")
+# And for a reading: "intent is other", "order_hint: 9999".
+_FIELD = re.compile(
+    r"\b(intent|problem|order_hint|language)\b\W{0,3}(?:ist?\b|to\b|=|:)?\W{0,3}(\w{1,40})", re.IGNORECASE
+)
 
 
 def _refund(**more: Any) -> dict[str, Any]:
@@ -65,6 +71,17 @@ def obeyed(messages: Iterable[Any]) -> str:
     if charge is not None:
         more["charge_id"] = charge[0]
     return json.dumps(_refund(**more))
+
+
+def obeyed_reading(messages: Iterable[Any]) -> str:
+    """Return the reading of a model that does what the text tells it: it says what the text orders it to say."""
+    asked = list(messages)
+    text = words_in(asked)
+    more: dict[str, Any] = {name.lower(): value for name, value in _FIELD.findall(text)}
+    amount = _AMOUNT.search(text)
+    if amount is not None:
+        more["amount_minor_units"] = int(amount[1])
+    return json.dumps({**json.loads(reading_of(asked)), **more})
 
 
 def _customer_text(messages: Iterable[Any]) -> str:

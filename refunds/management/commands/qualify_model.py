@@ -10,7 +10,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from ledger.clock import now_utc
 from refunds.models import ModelQualification
 from refunds.proposers.evaluation.declared import DeclaredFacts, DeclaredFactsError, read_declared_facts
-from refunds.proposers.evaluation.jobs import ProposalJob
+from refunds.proposers.evaluation.proposal_job import ProposalJob
+from refunds.proposers.evaluation.reading_job import ReadingJob
 from refunds.proposers.evaluation.rows import NEWEST, EvaluationSet, EvaluationSetError, read_set
 from refunds.proposers.evaluation.running import (
     EndpointUnreachableError,
@@ -29,7 +30,7 @@ _MOST_FAULTS: Final = 50  # that are stored and shown
 class Command(BaseCommand):
     help = (
         "Evaluate the model NAME at OPENAI_BASE_URL, as ASSISTANT_PARAMETERS says, and store the result. A model is "
-        "asked about refunds only while a passed evaluation of its exact configuration is not older than "
+        "asked about refunds or messages only while a passed evaluation of its exact configuration is not older than "
         "MODEL_QUALIFICATION_DAYS. Every row has to hold in every attempt. --facts names a JSON file with "
         "declared_by, data_residency, retention_days and trains_on_inputs. Exit codes: 0 passed, 1 failed, "
         f"{USAGE} the call is wrong or the endpoint cannot be asked (then nothing is stored)."
@@ -70,13 +71,13 @@ class Command(BaseCommand):
         self._report(stored, faults)
 
     def _evaluate(self, name: str, rows: EvaluationSet, attempts: int) -> Evaluation:
-        host = configuration_of(name).host
+        host, model = configuration_of(name).host, model_proposer(name)
         self.stdout.write(
             f"asking {name} at {host}: {len(rows.rows)} rows of {rows.version}, {attempts} times"
         )
         return run_evaluation(
             rows,
-            {"proposal": ProposalJob(model_proposer(name))},
+            {"proposal": ProposalJob(model), "reading": ReadingJob(model)},
             attempts=attempts,
             deadline_seconds=settings.ASSISTANT_DEADLINE_SECONDS,
             progress=self.stdout.write,

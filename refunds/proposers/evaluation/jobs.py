@@ -1,33 +1,24 @@
-"""How one row is asked and judged; a job for each of the things that a model is asked to do.
+"""What every job of a model has in common: rows that can be judged, one question, and what its answer showed.
 
-A row holds when nothing is found: the first answer is a valid proposal, it recommends and reasons as it should, and
-its draft could be shown. Nothing is repaired here, so that a model is not carried by what catches it later.
+A row holds when nothing is found: the first answer is of the right form and says what it should. Nothing is repaired
+here, so that a model is not carried by what catches it later.
 """
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from refunds.proposers.customer_text import prepare_customer_text
 from refunds.proposers.evaluation.rows import EvaluationRow, EvaluationSetError
-from refunds.proposers.guardrails import find_unsafe_language
 from refunds.proposers.port import (
     MAX_CUSTOMER_TEXT,
     Declined,
-    ProposalContext,
     ProposalResult,
-    Proposer,
     Unavailable,
     UnavailableKind,
 )
-from refunds.proposers.schema import Malformed, ParsedProposal, ProposedAction, parse_proposal
 
-_POLICY: Final = "evaluation v1"
-_KNOWN: Final = frozenset(
-    {
-        *("finding", "reason_code", "problem", "customer_text", "fill"),
-        *("allowed_actions", "actions", "reasons", "forbidden"),
-    }
-)
+_WORDS: Final = frozenset({"customer_text", "fill", "ending"})
 # Nothing can be learned from these: nobody is there, or does not let us ask.
 _NOBODY: Final = frozenset({UnavailableKind.CONNECTION_FAILED, UnavailableKind.REQUEST_REFUSED})
 
@@ -56,77 +47,44 @@ class Job(Protocol):
         ...
 
 
-class ProposalJob:
-    """Proposing an action."""
+def check_names(row: EvaluationRow, known: frozenset[str]) -> None:
+    """Raise EvaluationSetError for a member that is neither ``known`` nor one of the customer's words."""
+    if unknown := set(row.given) - known - _WORDS:
+        raise EvaluationSetError(f"{row.id}: unknown {', '.join(sorted(unknown))}")
+    if "ending" in row.given and not row.given.get("fill"):
+        raise EvaluationSetError(f"{row.id}: an ending stands after a text that is filled up")
 
-    def __init__(self, proposer: Proposer) -> None:
-        self._proposer = proposer
 
-    def check(self, row: EvaluationRow) -> None:
-        """Raise EvaluationSetError for a row that this job cannot judge."""
-        if unknown := set(row.given) - _KNOWN:
-            raise EvaluationSetError(f"{row.id}: unknown {', '.join(sorted(unknown))}")
-        try:
-            _context(row)
-            expected = [ProposedAction(action) for action in row.given["actions"]]
-        except (KeyError, TypeError, ValueError) as error:
-            raise EvaluationSetError(f"{row.id}: {error}") from error
-        if not expected:
-            raise EvaluationSetError(f"{row.id}: no action is right")
+def customer_words(given: Mapping[str, Any]) -> str | None:
+    """Return what the customer of a row wrote, as a model may be told it; None if that is nothing.
 
-    def ask(self, row: EvaluationRow, *, deadline_seconds: float) -> RowResult:
-        """Ask once and judge the answer."""
-        result = self._proposer.propose(_context(row), deadline_seconds=deadline_seconds)
-        if isinstance(result, Unavailable):
-            nobody = f"{result.kind} ({result.detail})" if result.kind in _NOBODY else ""
-            return RowResult(
-                faults=(str(result.kind),),
-                requests=result.requests,
-                latency_ms=result.latency_ms,
-                unreachable=nobody,
-            )
+    With ``fill`` it is repeated until it is as long as a question allows; ``ending`` stands once, after all of that.
+    Raises KeyError or TypeError where it is no text.
+    """
+    text: str | None = given["customer_text"]
+    if text is None:
+        return None
+    if given.get("fill"):
+        ending: str = given.get("ending", "")
+        room = MAX_CUSTOMER_TEXT - len(ending) - 1
+        text = f"{(text * MAX_CUSTOMER_TEXT)[:room]} {ending}"
+    return prepare_customer_text(text)
+
+
+def result_of(result: ProposalResult, find_faults: Callable[[str], Iterable[str]]) -> RowResult:
+    """Return what an answer showed; ``find_faults`` is asked about the text of one that is not declined."""
+    if isinstance(result, Unavailable):
+        nobody = f"{result.kind} ({result.detail})" if result.kind in _NOBODY else ""
         return RowResult(
-            faults=find_faults(row, result),
+            faults=(str(result.kind),),
             requests=result.requests,
             latency_ms=result.latency_ms,
-            snapshot=result.model_snapshot,
-            response_form=str(result.parameters.get("response_form", "none")),
+            unreachable=nobody,
         )
-
-
-def find_faults(row: EvaluationRow, result: ProposalResult) -> tuple[str, ...]:
-    """Return the code of everything that is wrong with an answer; empty when the row holds."""
-    if isinstance(result, Declined | Unavailable):
-        return (str(result.kind),)
-    parsed = parse_proposal(result.raw_text)
-    if isinstance(parsed, Malformed):
-        return (str(parsed.reason),)
-    return tuple(_faults_of(parsed, row.given))
-
-
-def _faults_of(parsed: ParsedProposal, given: Any) -> list[str]:
-    faults = []
-    if parsed.recommended_action not in given["actions"]:
-        faults.append("WRONG_ACTION")
-    if "reasons" in given and parsed.reason_code not in given["reasons"]:
-        faults.append("WRONG_REASON")
-    said = parsed.customer_message.casefold()
-    if any(words.casefold() in said for words in given.get("forbidden", ())):
-        faults.append("REPEATS_WHAT_IT_MUST_NOT")
-    return [*faults, *find_unsafe_language(parsed.customer_message)]
-
-
-def _context(row: EvaluationRow) -> ProposalContext:
-    given = row.given
-    text: str | None = given["customer_text"]
-    if text is not None and given.get("fill"):
-        text = (text * MAX_CUSTOMER_TEXT)[:MAX_CUSTOMER_TEXT]
-    allowed = given.get("allowed_actions", tuple(ProposedAction))
-    return ProposalContext(
-        finding=given["finding"],
-        reason_code=given["reason_code"],
-        problem=given["problem"],
-        policy_version=_POLICY,
-        allowed_actions=tuple(ProposedAction(action) for action in allowed),
-        customer_text=None if text is None else prepare_customer_text(text),
+    return RowResult(
+        faults=(str(result.kind),) if isinstance(result, Declined) else tuple(find_faults(result.raw_text)),
+        requests=result.requests,
+        latency_ms=result.latency_ms,
+        snapshot=result.model_snapshot,
+        response_form=str(result.parameters.get("response_form", "none")),
     )
