@@ -1,10 +1,11 @@
-"""Which policy version decides, and how old a purchase is: over month ends, new versions and other tenants."""
+"""Which policy version decides, and how old a purchase is: month ends, zones, new versions and other tenants."""
 
 import random
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.utils import timezone
 
 from approvals.models import ApprovalRequest
 from ledger.models import Order
@@ -98,6 +99,52 @@ def test_a_request_is_decided_by_the_days_that_the_policy_gives(desk, days, stat
     workflow_id = desk.ask(made.order)
     assert desk.workflow(workflow_id).state == state
     assert RuleResult.objects.get(rule="POLICY_RULES").inputs["age_days"] == days
+
+
+# -- F114: whose days
+
+PACIFIC = "America/Los_Angeles"
+BOUGHT = datetime(
+    2026, 10, 29, 23, 30, tzinfo=ZoneInfo(PACIFIC)
+)  # the clocks change on the third day after it
+DAY_31 = datetime(2026, 11, 29, 0, 0, tzinfo=ZoneInfo(PACIFIC))
+
+
+@pytest.mark.failure("F114")
+def test_days_of_a_named_zone_agree_with_its_calendar_on_ten_thousand_pairs():
+    seed = random.randrange(2**32)
+    chance = random.Random(seed)
+    for _ in range(PAIRS):
+        since, zone = moment(chance), chance.choice(ZONES)
+        at = since + timedelta(seconds=chance.choice([0, 1, 86_399, 86_400, chance.randrange(100 * 86_400)]))
+        one, two = since.astimezone(zone), at.astimezone(zone)
+        days = days_since_epoch(two.year, two.month, two.day) - days_since_epoch(one.year, one.month, one.day)
+        assert age_in_days(since, at, zone=zone) == days, f"seed {seed}: {since} {at} {zone}"
+    assert age_in_days(BOUGHT, BOUGHT - timedelta(seconds=1), zone=BOUGHT.tzinfo) == -1
+
+
+@rows
+@pytest.mark.failure("F114")
+@pytest.mark.parametrize("server", ["UTC", "Pacific/Apia", PACIFIC])
+@pytest.mark.parametrize(
+    ("asked", "zone", "state"),
+    [
+        (DAY_31 - timedelta(minutes=15), PACIFIC, "COMPLETED"),  # day 30 at 23:45, the published case
+        (DAY_31 - timedelta(seconds=1), PACIFIC, "COMPLETED"),
+        (DAY_31, PACIFIC, "MANUAL_REVIEW"),
+        (DAY_31 + timedelta(seconds=1), PACIFIC, "MANUAL_REVIEW"),
+        (DAY_31, "Pacific/Honolulu", "COMPLETED"),  # where it is still the day before
+        (BOUGHT.astimezone(UTC) + timedelta(days=31, seconds=-1), None, "COMPLETED"),  # days of 24 hours
+        (BOUGHT.astimezone(UTC) + timedelta(days=31), None, "MANUAL_REVIEW"),
+    ],
+)
+def test_the_days_of_a_purchase_are_those_of_the_zone_that_the_policy_names(desk, server, asked, zone, state):
+    named = {"time_zone": zone} if zone else {}
+    desk.now = asked.astimezone(UTC)
+    with timezone.override(server):
+        made = desk.duplicate(desk.customer(desk.shop({"max_age_days": 30} | named)))
+        Order.objects.filter(pk=made.order.pk).update(placed_at=BOUGHT)
+        assert desk.workflow(desk.ask(made.order)).state == state
 
 
 # -- F118: versions
