@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from ledger.models import LedgerEntry
 from refunds import pipeline, recovery
+from refunds.evidence.remaining import conservation_of
 from refunds.gateways.contract import STRIPE_V1
 from refunds.metrics.collector import DeskCollector
 from refunds.models import GatewayResponse, GatewayWebhook, ReconciliationCheck, RefundOperation
@@ -22,9 +23,14 @@ SECRET = "whsec_of_the_desk"
 class Inbox:
     """The desk's address for events: each delivery of the provider is passed on to it as it came."""
 
-    def __init__(self, desk):
-        self.desk, self.at_once = desk, False  # whether a worker applies an event before the provider goes on
+    def __init__(self, desk, url):
+        self.desk, self.url = desk, url
+        self.at_once = False  # whether a worker applies an event before the provider goes on
         self.deliveries, self.statuses, self.seen = [], [], []
+
+    def hear_only(self, *types):
+        self.desk.sim.remove_endpoints()
+        self.desk.sim.add_endpoint(self.url, SECRET, types=list(types))
 
     def take(self, one):
         try:
@@ -59,10 +65,10 @@ def inbox(desk, settings, monkeypatch):
     settings.STRIPE_WEBHOOK_SECRETS = (SECRET,)
     desk.now = timezone.now()
     monkeypatch.setattr("refunds.webhooks.now_utc", desk.clock)
-    opened = Inbox(desk)
     with webhook_receiver() as receiver:
+        opened = Inbox(desk, receiver.url)
         receiver.on_event = opened.take
-        desk.sim.add_endpoint(receiver.url, SECRET, types=["refund.created"])
+        opened.hear_only("refund.created")
         yield opened
         desk.sim.reset()  # the receiver is about to go
 
@@ -183,3 +189,29 @@ def test_an_event_is_verified_as_it_arrives_and_handled_by_workers_that_were_awa
 
     assert inbox.apply_all() == 1
     completed_once(desk, operation)
+
+
+@pytest.mark.failure("F025")
+def test_a_provider_that_tells_of_failures_alone_is_polled_to_the_end_and_believed_later(desk, inbox):
+    inbox.hear_only("refund.failed")
+    desk.later(hours=-5)  # signatures carry the machine's time
+    made, operation = executable(desk)
+    desk.sim.arm("pending")
+    assert send(desk, operation).state == "PROVIDER_PENDING"
+    (refund,) = desk.sim.refunds()
+    desk.sim.set_refund_status(refund["id"], "succeeded")
+    desk.sim.wait_until_sent()
+    desk.later(hours=5)
+    desk.scan()
+    assert (inbox.deliveries, path(operation)[-1]) == ([], "COMPLETED")
+    assert conservation_of(made.refunded.pk).remaining == 0
+
+    desk.sim.set_refund_status(refund["id"], "failed", failure_reason="expired_or_canceled_card")
+    desk.sim.wait_until_sent()
+    assert (inbox.statuses, inbox.apply_all()) == ([200], 1)
+
+    assert path(operation)[-2:] == ["COMPLETED", "FAILED"]
+    assert conservation_of(made.refunded.pk).remaining == 4999
+    assert desk.workflow(operation.workflow_id).state == "MANUAL_REVIEW"
+    assert desk.messages() == [f"refund.completed:{operation.pk}", f"refund.returned:{operation.pk}"]
+    assert len(desk.posts()) == 1
