@@ -1,6 +1,9 @@
 """The provider's words about a second submission, and a second refund of the payment whose first one is lost."""
 
+import pgtrigger
 import pytest
+from django.db import transaction
+from django.db.utils import DatabaseError
 
 from ledger.models import Payment
 from refunds import recovery
@@ -83,3 +86,31 @@ def test_a_second_partial_refund_of_the_payment_is_sent_and_the_lost_first_one_i
     assert lost.checks.count() > 0
     money = conservation_of(charge.pk)
     assert (money.refunded, money.reserved, money.remaining) == (2500, 2500, 5000)
+
+
+@pytest.mark.failure("F016")
+def test_an_operation_whose_amount_changed_after_its_first_attempt_is_not_resumed(desk):
+    """PostgreSQL refuses the change; here it happened all the same, and the desk may send the operation again."""
+    _, operation = executable(desk)
+    desk.sim.arm("drop_before")
+    assert send(desk, operation).state == "STATUS_UNKNOWN"
+    desk.later(minutes=20)
+    Payment.objects.update(refreshed_at=desk.now)
+    for nudge in recovery.find_unknown_outcomes(now=desk.now):
+        desk.run_one(nudge)
+    assert path(operation)[-1] == "CONFIRMED_ABSENT"
+    with pytest.raises(DatabaseError, match="Cannot update"), transaction.atomic():
+        RefundOperation.objects.update(amount_minor_units=4000)
+    with pgtrigger.ignore("refunds.RefundOperation:instruction_is_fixed"):
+        RefundOperation.objects.update(amount_minor_units=4000)
+
+    for _ in range(3):
+        send(desk, operation)
+        desk.later(minutes=1)
+        desk.scan()
+
+    moved = operation.events.latest("pk")
+    assert (moved.from_state, moved.to_state) == ("CONFIRMED_ABSENT", "MANUAL_REVIEW")
+    assert moved.reason == "FINDING_CHANGED:TWO_CAPTURES_OF_ONE_PURCHASE"
+    assert (len(desk.posts()), desk.sim.refunds(), operation.attempts.count()) == (1, [], 1)
+    assert desk.workflow(operation.workflow_id).state == "MANUAL_REVIEW"
