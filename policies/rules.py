@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
@@ -33,6 +34,7 @@ RULES_SCHEMA: Final[dict[str, Any]] = {
         "two_people_above_minor_units": _LIMITS,
         "duplicate_window_hours": {"type": "integer", "minimum": 1},
         "max_age_days": {"type": "integer", "minimum": 1},
+        "time_zone": {"type": "string", "minLength": 1, "maxLength": 64},
         "snapshot_max_age_seconds": {"type": "integer", "minimum": 1},
         "approval_valid_hours": {"type": "integer", "minimum": 1},
         "automatic_without_model": {"type": "boolean"},
@@ -62,6 +64,11 @@ class PolicyRules:
     closes_on_gateway_rejection: bool
     review_within_business_days: int | None
     customer_answer_days: int | None = None
+    time_zone: ZoneInfo | None = None
+
+    def age_in_days(self, since: datetime, at: datetime) -> int:
+        """Return how many days passed, as this version counts them: days of its time zone if it names one."""
+        return age_in_days(since, at, zone=self.time_zone)
 
     def auto_limit(self, currency: str) -> int | None:
         """Return the largest amount that may be approved automatically, or None if none may."""
@@ -73,13 +80,17 @@ class PolicyRules:
         return 1 if limit is not None and amount_minor_units <= limit else 2
 
 
-def age_in_days(since: datetime, at: datetime) -> int:
-    """Return how many whole days of 24 hours passed between two aware moments; below 0 before ``since``.
+def age_in_days(since: datetime, at: datetime, *, zone: ZoneInfo | None = None) -> int:
+    """Return how many whole days passed between two aware moments; below 0 before ``since``.
 
-    A difference of moments and never of days of a month: the end of a month, of a year or a leap day changes nothing.
-    In UTC, since Python counts wall-clock time between two moments of one zone.
+    Without a zone, days of 24 hours; with one, the midnights of its calendar. A difference of days and never of days
+    of a month: the end of a month, of a year or a leap day changes nothing.
     """
-    return (at.astimezone(UTC) - since.astimezone(UTC)) // timedelta(days=1)
+    # In UTC, since Python counts wall-clock time between two moments of one zone.
+    passed = at.astimezone(UTC) - since.astimezone(UTC)
+    if zone is None or passed < timedelta(0):
+        return passed // timedelta(days=1)
+    return (at.astimezone(zone).date() - since.astimezone(zone).date()).days
 
 
 def parse_rules(document: Any) -> PolicyRules:
@@ -98,4 +109,12 @@ def parse_rules(document: Any) -> PolicyRules:
         closes_on_gateway_rejection=document.get("closes_on_gateway_rejection", False),
         review_within_business_days=document.get("review_within_business_days"),
         customer_answer_days=document.get("customer_answer_days"),
+        time_zone=_zone(document.get("time_zone")),
     )
+
+
+def _zone(name: str | None) -> ZoneInfo | None:
+    try:
+        return None if name is None else ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:  # unknown, not a name, or a folder of zones
+        raise PolicyRulesError("time_zone names no time zone") from error

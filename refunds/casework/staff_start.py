@@ -13,7 +13,6 @@ from ledger.ids import new_id, new_reference
 from ledger.models import Payment
 from ledger.snapshot import LedgerSnapshot
 from ledger.transitions import Why, create_with_event
-from policies.rules import age_in_days
 from refunds.casework.refusals import StaffStartRefusedError
 from refunds.casework.staff_request import CheckedRequest
 from refunds.evidence.notes import keep_note
@@ -101,7 +100,7 @@ def _require_refundable(
 ) -> None:
     if isinstance(policy, PolicyUnusable):
         raise StaffStartRefusedError(policy.reason_code)
-    if age_in_days(request.order.placed_at, now) > policy.rules.max_age_days:
+    if policy.rules.age_in_days(request.order.placed_at, now) > policy.rules.max_age_days:
         raise StaffStartRefusedError("OLDER_THAN_POLICY")
     asked = request.asked
     snapshot = local_source().read_order(

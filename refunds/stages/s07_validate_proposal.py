@@ -8,7 +8,6 @@ approval cannot legitimise it: a command would be rebuilt from facts first.
 
 from ledger.actors import Actor
 from ledger.transitions import Why
-from policies.rules import age_in_days
 from refunds.evidence.books import Books
 from refunds.evidence.policy import ApplicablePolicy
 from refunds.models import Proposal, RefundWorkflow, RuleResult
@@ -91,7 +90,7 @@ def _facts(
         order_merchant_id=str(order.merchant_id),
         finding=workflow.finding,
         policy_allows_refund=policy.in_force(evidence.now),
-        age_days=age_in_days(order.placed_at, evidence.now),
+        age_days=policy.rules.age_in_days(order.placed_at, evidence.now),
         max_age_days=policy.rules.max_age_days,
         command_amount_minor_units=workflow.amount_minor_units,
         command_currency=workflow.currency or None,

@@ -121,7 +121,7 @@ _AUTHZ: Final = _kind(
 )
 _TIME: Final = _kind(
     "time",
-    F114="days are counted in the policy's time zone",
+    F114="days are counted in the zone that the policy names, whatever the server's is",
     F115="days left agree with the calendar",
     F117="without exactly one policy people decide",
     F118="an operation keeps the policy version that decided it",

@@ -1,5 +1,6 @@
 import pytest
 
+from tests.failures.web import Web
 from tests.journeys.desk import Desk
 from tests.support.asked_model import asked_model
 from tests.support.gateway_simulator import GatewaySimulator
@@ -30,3 +31,14 @@ def model(running_model, settings, transactional_db):
     """The model's simulator, which this process asks; a test arms what goes wrong."""
     with asked_model(running_model, settings):
         yield running_model
+
+
+@pytest.fixture
+def web(transactional_db, tmp_path):
+    """The pages and the API in a process of their own."""
+    running = Web(log=tmp_path / "web.log")
+    try:
+        running.wait()
+        yield running
+    finally:
+        running.stop()

@@ -1,8 +1,12 @@
-"""What several failures need: a request on its way, what its customer is told, and hands in the provider's book."""
+"""What several failures need: a request on its way, what its customer is told, hands in both sides' books."""
 
 import sqlite3
+from contextlib import contextmanager
 from urllib.parse import parse_qsl
 
+from django.db import connection
+
+from refunds.gateways.stripe import StripeGateway
 from refunds.models import RefundWorkflow
 from refunds.nudges import advance, submit
 from tests.api.calls import URL, token_client
@@ -48,3 +52,30 @@ def rewrite_refunds(simulator, **columns):
     with sqlite3.connect(simulator.book, timeout=10) as book:
         book.execute(f"UPDATE refunds SET {assignments}", list(columns.values()))
     book.close()
+
+
+def patient(desk):
+    """Return a gateway that waits for its answer for as long as the test holds it."""
+    return StripeGateway(
+        api_key=desk.sim.api_key, api_base=desk.sim.url, connect_timeout_seconds=2, answer_timeout_seconds=30
+    )
+
+
+@contextmanager
+def inserts_fail(table):
+    """Let PostgreSQL refuse every row of a table, as a full disk or a broken constraint would."""
+    function = """
+        CREATE FUNCTION planted_fault() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'planted' USING ERRCODE = 'check_violation'; END $$
+    """
+    trigger = (
+        f"CREATE TRIGGER planted_fault BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION planted_fault()"
+    )
+    with connection.cursor() as cursor:
+        for statement in (function, trigger):
+            cursor.execute(statement)
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP FUNCTION planted_fault() CASCADE")

@@ -14,35 +14,14 @@ from django.db.utils import DatabaseError
 from ledger.models import AuditOutbox, LedgerEntry
 from notifications.models import Notification
 from refunds.gateways.registry import response_window
-from refunds.gateways.stripe import StripeGateway
 from refunds.models import GatewayAttempt, GatewayResponse, RefundOperationEvent
 from refunds.nudges import submit
-from tests.failures.driving import executable, told
+from tests.failures.driving import executable, inserts_fail, patient, told
 from tests.stages.trail import path
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROOT = Path(__file__).resolve().parents[2]
 FOUND_AGAIN = ["CREATED", "SUBMITTED", "STATUS_UNKNOWN", "COMPLETED"]
-
-
-@contextmanager
-def inserts_fail(table):
-    """Let PostgreSQL refuse every row of a table, as a full disk or a broken constraint would."""
-    function = """
-        CREATE FUNCTION planted_fault() RETURNS trigger LANGUAGE plpgsql AS
-        $$ BEGIN RAISE EXCEPTION 'planted' USING ERRCODE = 'check_violation'; END $$
-    """
-    trigger = (
-        f"CREATE TRIGGER planted_fault BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION planted_fault()"
-    )
-    with connection.cursor() as cursor:
-        for statement in (function, trigger):
-            cursor.execute(statement)
-    try:
-        yield
-    finally:
-        with connection.cursor() as cursor:
-            cursor.execute("DROP FUNCTION planted_fault() CASCADE")
 
 
 def recovered(desk, operation):
@@ -120,13 +99,6 @@ def test_a_session_that_is_cut_during_the_call_is_a_lost_answer(desk):
             working.result()
     assert path(operation) == ["CREATED", "SUBMITTED"]
     recovered(desk, operation)
-
-
-def patient(desk):
-    """Return a gateway that waits for its answer for as long as the test holds it."""
-    return StripeGateway(
-        api_key=desk.sim.api_key, api_base=desk.sim.url, connect_timeout_seconds=2, answer_timeout_seconds=30
-    )
 
 
 @pytest.mark.failure("F067")

@@ -1,18 +1,22 @@
 """A real worker under floods of messages, repeated ones and such as no release sends."""
 
+import time
 from datetime import timedelta
 
 import pytest
 import redis
 from celery import Celery
 from django.utils import timezone
+from knox.models import AuthToken
 
 from config.celery import app as configured
 from ledger.models import Tally
 from refunds.models import GatewayAttempt
+from tests.api.calls import URL
 from tests.support.workers import Worker, broker_url, purge, wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.timeout(900)]
+PAGE_SECONDS = 10  # one page of a busy machine
 QUEUES = ("assistant", "money", "mail", "default")
 
 
@@ -31,6 +35,26 @@ def worker(desk, tmp_path):
     for running in started:
         running.stop()
     purge()
+
+
+class Customer:
+    """Reads their request over and over while the workers are busy."""
+
+    def __init__(self, web, workflow):
+        _, token = AuthToken.objects.create(user=workflow.customer.user)
+        self._read = lambda: web.call(
+            "GET", f"{URL}/{workflow.pk}", headers={"Authorization": f"Token {token}"}
+        )
+        self.statuses, self.seconds, self._last = [], [], 0.0
+
+    def reads(self):
+        """Read once a second; true, so that it stands beside what is waited for."""
+        began = time.monotonic()
+        if began - self._last >= 1:
+            self.statuses.append(self._read()[0])
+            self._last = time.monotonic()
+            self.seconds.append(self._last - began)
+        return True
 
 
 def publish(*messages):
@@ -59,7 +83,7 @@ def lost_refund(desk):
 
 @pytest.mark.failure("F053")
 @pytest.mark.failure("F059")
-def test_a_thousand_scans_and_repeated_messages_send_once_and_the_queues_drain(desk, worker):
+def test_a_thousand_scans_and_repeated_messages_send_once_and_the_queues_drain(desk, worker, web):
     workflow_id = lost_refund(desk)
     publish(
         *[("refunds.advance_workflow", {"workflow_id": workflow_id})] * 50,
@@ -71,16 +95,24 @@ def test_a_thousand_scans_and_repeated_messages_send_once_and_the_queues_drain(d
         * 333,
     )
     assert waiting() == 50 + 999
+    customer = Customer(web, desk.workflow(workflow_id))
 
     worker(beat=False)
-    wait_until(lambda: desk.workflow(workflow_id).state == "COMPLETED", seconds=240, what="COMPLETED")
+    wait_until(
+        lambda: customer.reads() and desk.workflow(workflow_id).state == "COMPLETED",
+        seconds=240,
+        what="COMPLETED",
+    )
     operation = desk.operation(workflow_id)
     publish(
         *[("refunds.submit_operation", {"operation_id": operation.pk})] * 50,
         *[("refunds.reconcile_operation", {"operation_id": operation.pk})] * 50,
     )
-    wait_until(lambda: waiting() == 0, seconds=480, what="empty queues")
+    wait_until(lambda: customer.reads() and waiting() == 0, seconds=480, what="empty queues")
 
+    assert set(customer.statuses) == {200}
+    assert len(customer.statuses) > 3
+    assert max(customer.seconds) < PAGE_SECONDS
     assert (len(desk.posts()), len(desk.sim.refunds()), GatewayAttempt.objects.count()) == (1, 1, 1)
     assert len(desk.sim.log(method="GET")) <= operation.checks.count() <= 3
     assert desk.messages() == [f"refund.completed:{operation.pk}"]

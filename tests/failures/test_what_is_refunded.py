@@ -213,3 +213,18 @@ def test_a_real_amount_above_two_to_the_31_is_refunded(desk):
     assert told(workflow_id)["operation"]["amount_minor_units"] == large
     assert "$21,474,836.49" in words_of(told(workflow_id))
     desk.assert_books_agree()
+
+
+@pytest.mark.failure("F027")
+@pytest.mark.parametrize("disputed", ["kept", "refunded"])
+@pytest.mark.parametrize(("status", "code"), [("OPEN", "DISPUTE_OPEN"), ("LOST", "DISPUTE_DECIDED")])
+def test_a_charge_that_the_bank_holds_or_took_back_is_not_refunded_as_well(desk, disputed, status, code):
+    """Dispute first, request then: people decide, and no approval is asked for by itself."""
+    made = desk.duplicate(desk.customer())
+    make_entry(payment=getattr(made, disputed), kind=EntryKind.DISPUTE, status=EntryStatus(status))
+    answer = nothing_sent(desk, desk.ask(made.order), code)
+    assert (answer["state"], answer["finding"]) == ("MANUAL_REVIEW", "REQUIRES_INVESTIGATION")
+    assert not ApprovalRequest.objects.exists()
+    desk.later(minutes=5)
+    desk.scan()
+    assert desk.posts() == []

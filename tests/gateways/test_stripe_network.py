@@ -179,6 +179,7 @@ def test_a_body_that_is_no_object_is_unknown_and_leaves_evidence(
     assert raw_server.connections == 1
 
 
+@pytest.mark.failure("F096")
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_a_redirect_is_not_followed(raw_server: RawServer, status: int) -> None:
     raw_server.answers(http_answer(status, b"{}", Location=f"{raw_server.url}/elsewhere"))

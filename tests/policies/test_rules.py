@@ -49,6 +49,11 @@ def test_every_number_is_required(name):
         {"two_people_above_minor_units": {"USDT": 100}},
         {"automatic_without_model": "yes"},
         {"max_amount": 100},
+        {"time_zone": ""},
+        {"time_zone": "Mars/Olympus_Mons"},
+        {"time_zone": "America"},
+        {"time_zone": "../UTC"},
+        {"time_zone": 3600},
     ],
     ids=str,
 )

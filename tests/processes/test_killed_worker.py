@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from ledger.models import AuditOutbox
 from refunds.models import GatewayAttempt, GatewayResponse
 from tests.support.workers import Worker, purge, send, wait_until
 
@@ -32,6 +33,7 @@ def workers(desk, tmp_path):
 
 @pytest.mark.failure("F054")
 @pytest.mark.failure("F006")
+@pytest.mark.failure("F129")
 def test_killed_after_the_provider_booked_and_before_the_outcome_was_committed(desk, workers):
     desk.now = timezone.now() - timedelta(seconds=1)
     made = desk.duplicate(desk.customer())
@@ -56,3 +58,25 @@ def test_killed_after_the_provider_booked_and_before_the_outcome_was_committed(d
     assert desk.operation(workflow_id).checks.get().verdict == "CONFIRMED_COMPLETED"
     assert desk.messages() == [f"refund.completed:{desk.operation(workflow_id).pk}"]
     desk.assert_books_agree()
+    told_by_the_rows(desk, workflow_id)
+
+
+def told_by_the_rows(desk, workflow_id):
+    """The id of the request is enough: who did what, in which order, with what the killed process had begun."""
+    told = list(AuditOutbox.objects.filter(payload__workflow_id=workflow_id).order_by("pk"))
+    workflow, operation = desk.story(workflow_id)
+    moved = {
+        subject: [event.payload["transition"]["to"] for event in told if event.subject == subject]
+        for subject in (workflow_id, desk.operation(workflow_id).pk)
+    }
+    assert list(moved.values()) == [workflow, operation]
+    assert [event.topic for event in told if event.topic.startswith("approval.")] == [
+        "approval.pending", "approval.granted", "approval.consumed",
+    ]  # fmt: skip
+    begun = next(event for event in told if event.topic == "refund_operation.submitted")
+    (attempt,) = GatewayAttempt.objects.filter(operation__workflow_id=workflow_id)
+    assert begun.payload["metadata"]["gateway_attempt_id"] == attempt.pk
+    found = next(event for event in told if event.topic == "refund_operation.completed")
+    assert found.payload["metadata"]["processor_reference"] == desk.sim.refunds()[0]["id"]
+    assert {bool(event.payload["actor"]["id"] and event.payload["timestamp"]) for event in told} == {True}
+    assert begun.payload["trace_id"] != found.payload["trace_id"]  # no single trace tells both

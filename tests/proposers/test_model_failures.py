@@ -178,6 +178,7 @@ def test_a_compressed_body_is_not_unpacked():
     assert result.kind is UnavailableKind.CONNECTION_FAILED
 
 
+@pytest.mark.failure("F096")
 def test_a_redirect_is_not_followed():
     with serving(answer(b"", status="307 Temporary Redirect", headers="Location: /elsewhere\r\n")) as server:
         result = ask(server.url)

@@ -54,7 +54,7 @@ def test_the_column_is_the_key_that_the_adapter_sends():
     assert f"refund_metadata[{sent}]" == OPERATION_COLUMN == f"refund_metadata[{OPERATION_ID_KEY}]"
 
 
-@pytest.mark.failure("F044")
+@pytest.mark.failure("F045")
 @pytest.mark.parametrize(
     ("currency", "gross", "amount"),
     [

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -34,16 +35,19 @@ class Worker:
         api_key: str = "",
         beat: bool = True,
         queues: str = "assistant,money,mail,default",
+        app: str = "config.celery",
+        options: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self._log = log.open("ab")
-        command = [sys.executable, "-m", "celery", "-A", "config.celery", "worker", "--concurrency", "1"]
+        command = [sys.executable, "-m", "celery", "-A", app, "worker", "--concurrency", "1", *options]
         if beat:
             command += ["--beat", "--schedule", str(log.with_suffix(".schedule"))]
         self._process = subprocess.Popen(
             [*command, "--queues", queues, "--loglevel", "INFO", "--without-mingle",
              "--without-gossip", "--without-heartbeat"],
             cwd=_ROOT,
-            env=self._env(gateway_url, api_key),
+            env=self._env(gateway_url, api_key) | dict(environment or {}),
             stdout=self._log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
