@@ -399,6 +399,24 @@ def test_the_task_compares_each_merchant_once_and_shows_that_it_runs(monkeypatch
     assert Heartbeat.objects.get(name="compare_books").summary == {"found": 0}
 
 
+def test_a_merchant_whose_books_cannot_be_compared_keeps_nobody_else_waiting(monkeypatch):
+    first, second = completed(), completed()
+    monkeypatch.setattr(tasks, "get_gateway", Listing)
+    monkeypatch.setattr(tasks, "now_utc", lambda: LATER)
+    compare_one = comparing.compare_books
+
+    def failing_for_the_first(order, **more):
+        if order.merchant == first.merchant:
+            raise OverflowError("a date of this merchant")
+        return compare_one(order, **more)
+
+    monkeypatch.setattr(comparing, "compare_books", failing_for_the_first)
+    with pytest.raises(OverflowError):
+        tasks.compare_books()
+    assert list(BookComparison.objects.values_list("merchant", flat=True)) == [second.merchant_id]
+    assert Heartbeat.objects.filter(name="compare_books").exists()
+
+
 def run(*arguments):
     out, err = StringIO(), StringIO()
     try:
