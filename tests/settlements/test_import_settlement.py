@@ -208,6 +208,8 @@ def test_a_file_without_our_column_is_imported_with_a_note(load):
         ({"currency": "zzz"}, "currency is no ISO 4217 currency"),
         ({"created_utc": "28/11/2026"}, "created_utc must be a UTC time"),
         ({"created_utc": "2099-01-01 00:00:00"}, "created_utc lies in the future"),
+        ({"created_utc": "0001-01-01 00:00:00"}, "created_utc lies before there was such a report"),
+        ({"created_utc": "1970-01-01 00:00"}, "created_utc lies before there was such a report"),
         ({"source_id": ""}, "source_id is missing"),
         ({"source_id": "re_\u202e1"}, "source_id has hidden characters"),
         ({"source_id": "re_\x00"}, "source_id has hidden characters"),
