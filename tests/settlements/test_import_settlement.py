@@ -1,5 +1,6 @@
 """``manage.py import_settlement``: exact amounts, joined on our own id, everything of a file or nothing."""
 
+import time
 from decimal import Decimal
 
 import pytest
@@ -248,6 +249,15 @@ def test_a_file_that_is_no_report_exits_with_two(tmp_path, content, says):
     path.write_bytes(content)
     code, _, err = run(path, "--merchant", "harbour")
     assert (code, says in err) == (2, True)
+
+
+def test_a_first_line_of_very_many_columns_costs_no_more_than_its_length(tmp_path):
+    path = tmp_path / "report.csv"
+    path.write_text(",".join(f"column_{n}" for n in range(50_000)))
+    begun = time.process_time()
+    code, _, err = run(path, "--merchant", "harbour")
+    assert (code, "these columns are missing" in err) == (2, True)
+    assert time.process_time() - begun < 5  # a look through all of them for each takes far longer
 
 
 def test_a_file_or_merchant_that_is_not_there_exits_with_two(tmp_path, load):
