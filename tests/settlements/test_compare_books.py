@@ -18,6 +18,7 @@ from refunds.evidence.three_books import comparing, reading, recording
 from refunds.evidence.three_books.comparing import ComparisonOrder, compare_books
 from refunds.evidence.three_books.recording import CaseNotOpenError, explain_difference
 from refunds.gateways.contract import STRIPE_V1
+from refunds.gateways.port import ProviderStatus
 from refunds.management.commands.import_settlement import OPERATION_COLUMN
 from refunds.models import BookComparison, BookDifference, RefundOperation, RefundWorkflow
 from refunds.states import CheckCause, OperationState
@@ -152,6 +153,16 @@ def test_an_operation_that_failed_here_and_was_paid_out_is_found(tmp_path):
     operation = operation_in_state(OperationState.REJECTED)
     settled(operation, tmp_path, {"source_id": "re_paid"})
     assert compare(operation).counts == {"FAILED_BUT_SETTLED": 1}
+
+
+def test_a_completed_refund_that_a_source_denies_is_found_whatever_the_provider_lists():
+    operation = completed()
+    LedgerEntry.objects.filter(processor_reference=operation.processor_reference).update(status="FAILED")
+    assert compare(operation).counts == {"STATUS_DIFFERS": 1}
+    assert BookDifference.objects.get().facts["ours"]["entry"] == "GONE"
+    for status in (ProviderStatus.SUCCEEDED, ProviderStatus.FAILED):
+        gateway = Listing(provider_of(operation, status=status, provider_status=status.lower()))
+        assert compare(operation, gateway, cause=CheckCause.PERSON).counts == {"STATUS_DIFFERS": 1}
 
 
 def test_a_refund_that_came_back_by_the_report_is_found(tmp_path):
