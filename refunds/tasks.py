@@ -197,8 +197,12 @@ def check_invariants(**_later: Any) -> None:
 
 @shared_task(name="refunds.compare_books", max_retries=0)
 def compare_books(**_later: Any) -> None:
-    """Compare three books for the merchants that are due; who is not reached now is reached by the next run."""
+    """Compare three books for the merchants that are due; who is not reached now is reached by the next run.
+
+    One whose books cannot be compared keeps nobody else waiting, and the task fails at its end.
+    """
     found, ends_at = 0, time.monotonic() + BOOKS_SECONDS
+    failed: list[Exception] = []
     day = comparing.newest_comparable_day(now_utc(), get_contract())
     for merchant in comparing.merchants_due(day):
         if time.monotonic() >= ends_at:
@@ -206,9 +210,16 @@ def compare_books(**_later: Any) -> None:
         order = comparing.ComparisonOrder(
             merchant=merchant, books_of=day, gateway=get_gateway(), contract=get_contract()
         )
-        comparison = comparing.compare_books(order, clock=now_utc)
-        found += sum(comparison.counts.values()) if comparison else 0
+        try:
+            comparison = comparing.compare_books(order, clock=now_utc)
+        except Exception as error:
+            logger.exception("books.not_compared", merchant_id=merchant.pk)
+            failed.append(error)
+        else:
+            found += sum(comparison.counts.values()) if comparison else 0
     Heartbeat.record("compare_books", now=now_utc(), found=found)
+    if failed:
+        raise failed[0]
 
 
 @shared_task(name=COUNT_FAULT)

@@ -7,7 +7,7 @@ another currency than the balance is held in stands in both: the customer's is t
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from ledger.loading.formats import fields
@@ -34,6 +34,7 @@ PAYOUT_COLUMNS: Final = ("automatic_payout_id", "automatic_payout_effective_at_u
 _CATEGORIES: Final = {category.value.lower(): category for category in SettlementCategory}
 _CONVERTED: Final = frozenset({SettlementCategory.REFUND, SettlementCategory.REFUND_FAILURE})
 _REFERENCE: Final = 255
+_EARLIEST: Final = datetime(2010, 1, 1, tzinfo=UTC)  # the provider is no older
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,8 @@ def _row(
     booked_at = needed(record, "created_utc", stripe_moment)
     if booked_at > now + CLOCK_TOLERANCE:
         raise FieldError(f"created_utc lies in the future: {booked_at.isoformat()}")
+    if booked_at < _EARLIEST:
+        raise FieldError(f"created_utc lies before there was such a report: {booked_at.isoformat()}")
     named = needed(record, "reporting_category", fields.words(60)).lower()
     if _is_of_another(record, options):
         found.left_out["of another account"] = found.left_out.get("of another account", 0) + 1

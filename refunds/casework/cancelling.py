@@ -164,10 +164,20 @@ def an_answer_warns(operation_id: str) -> bool:
 
 
 def _told_of(operation: RefundOperation) -> bool:
-    """Tell whether the provider named the operation; an event that no look bore out was still sent by it."""
+    """Tell whether the provider named the operation; an event that no look bore out was still sent by it.
+
+    The pages have no key of the provider that would say which mode counts: the attempts say where they went.
+    """
     waiting = GatewayWebhook.objects.filter(next_attempt_at__isnull=False, operation_id=operation.pk)
     settled = Settlement.objects.filter(operation_id=operation.pk)
-    return bool(events_about(operation, get_contract())) or waiting.exists() or settled.exists()
+    told = events_about(operation, get_contract(), modes=_modes_of(operation.pk))
+    return bool(told) or waiting.exists() or settled.exists()
+
+
+def _modes_of(operation_id: str) -> frozenset[bool]:
+    """Return the mode that the operation was sent in; both, where no attempt says."""
+    kept = frozenset(row.livemode for row in attempts_of(operation_id) if row.livemode is not None)
+    return kept or frozenset({True, False})
 
 
 def _event_waits(operation: RefundOperation) -> bool:

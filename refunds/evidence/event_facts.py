@@ -86,9 +86,16 @@ def _is_open(operation: RefundOperation, listed: LookupAnswer) -> bool:
 
 
 def land_dispute(*, webhook: GatewayWebhook, contract: ProviderContract, now: datetime) -> None:
-    """Write a dispute into the ledger of its payment, where every later decision and submission finds it."""
+    """Write a dispute into the ledger of its payment, where every later decision and submission finds it.
+
+    A thin event names the dispute alone, and there is no verb to fetch it: it is given up loudly, never passed over
+    as somebody else's.
+    """
     payment = payment_of(webhook)
     event = read_event(webhook.body.body.encode())
+    if event is not None and not event.payment_references:
+        postpone_event(webhook, "DISPUTE_NOT_READABLE", counts=True, now=now)
+        return
     if payment is None or event is None or event.dispute is None:
         close_event(webhook, WebhookOutcome.IGNORED, "NOT_OURS")
         return

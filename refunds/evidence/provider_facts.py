@@ -1,5 +1,7 @@
 """Reads what the provider told without being asked: stored events and settlement rows, as plain facts."""
 
+from collections.abc import Collection
+
 from django.db.models import Q
 
 from ledger.models import Settlement
@@ -9,14 +11,19 @@ from refunds.gateways.registry import uses_live_mode
 from refunds.models import GatewayWebhook, RefundOperation
 
 
-def events_about(operation: RefundOperation, contract: ProviderContract) -> tuple[EventFact, ...]:
-    """Return the verified events of this account and mode that name the operation or its refund, oldest first."""
+def events_about(
+    operation: RefundOperation, contract: ProviderContract, *, modes: Collection[bool] | None = None
+) -> tuple[EventFact, ...]:
+    """Return the verified events of this account and mode that name the operation or its refund, oldest first.
+
+    ``modes`` are live mode, test mode or both; None is that of this process's key, so whoever has no key must say.
+    """
     rows = (
         GatewayWebhook.objects.filter(_names(operation, "object_id"))
         .filter(
             provider=contract.provider,
             account=operation.account,
-            livemode=uses_live_mode(),
+            livemode__in=[uses_live_mode()] if modes is None else list(modes),
             event_type__in=contract.webhook.events.value,
         )
         .exclude(object_id="")

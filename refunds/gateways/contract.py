@@ -6,6 +6,7 @@ The records stand in ``contracts``; only Stripe's is executed, the others are da
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from math import isfinite
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -37,6 +38,9 @@ WINDOWS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
 )
 
 
+_LONGEST: Final = 10 * 365 * 24 * 3600.0  # seconds; longer than any provider keeps or promises anything
+
+
 def with_overrides(
     contract: ProviderContract, overrides: Mapping[str, float | Sequence[float]]
 ) -> ProviderContract:
@@ -51,6 +55,10 @@ def with_overrides(
         is_list = isinstance(value, Sequence)
         if is_list != (name == _INTERVALS):
             raise ContractOverrideError(f"{name} must be {'one number' if is_list else 'a list of numbers'}")
+        if not all(
+            isfinite(s) and s <= _LONGEST for s in (value if isinstance(value, Sequence) else [value])
+        ):
+            raise ContractOverrideError(f"{name} must be seconds, at most {_LONGEST:.0f} of them")
         group, field = WINDOWS[name]
         plain = tuple(timedelta(seconds=s) for s in value) if isinstance(value, Sequence) else value
         stated = decided(plain, "GATEWAY_CONTRACT_OVERRIDES")

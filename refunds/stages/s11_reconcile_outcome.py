@@ -16,7 +16,7 @@ from django.db.models import Max
 from ledger.actors import Actor
 from ledger.transitions import Why
 from refunds.evidence.attempts import attempts_of
-from refunds.evidence.booking import adopt_refunds
+from refunds.evidence.booking import adopt_refunds, book_refund
 from refunds.evidence.given import newest_given
 from refunds.evidence.known_references import known_of_others
 from refunds.evidence.late_checks import next_late_check
@@ -205,6 +205,9 @@ class _Check:
             self.evidence.move_operation(target, self._why(number, target), **changes)
             return
         self.operation.checks_made = number
+        if self._stands():
+            # A source may have said meanwhile that it moved no money: the object itself is the last word.
+            book_refund(self.operation, why=self._why(number, OperationState.COMPLETED), now=now)
         if self.operation.processor_reference is None and self.judgement.verdict in _SHOWN:
             self.operation.processor_reference = self._reference or None
         if self.cause is CheckCause.SCHEDULED:
@@ -223,6 +226,11 @@ class _Check:
         self.operation.save(
             update_fields=["checks_made", "processor_reference", "next_check_at", "claimed_until"]
         )
+
+    def _stands(self) -> bool:
+        """Tell whether a refund that was complete before is seen to be so still."""
+        completed = self.operation.state == OperationState.COMPLETED
+        return completed and self.judgement.verdict is CheckVerdict.CONFIRMED_COMPLETED
 
     @property
     def _reference(self) -> str:

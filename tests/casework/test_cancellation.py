@@ -24,7 +24,14 @@ from refunds.stages.s11_reconcile_outcome import reconcile_outcome
 from refunds.states import CheckCause, OperationState
 from tests.casework.staff import states_of
 from tests.console.conftest import ticket_of
-from tests.factories import NOW, make_duplicate_order, make_merchant, make_staff, operation_in_state
+from tests.factories import (
+    NOW,
+    add_attempt,
+    make_duplicate_order,
+    make_merchant,
+    make_staff,
+    operation_in_state,
+)
 from tests.stages.gateways import ScriptedGateway, booked, listed
 from tests.stages.trail import nothing_written, path
 
@@ -277,13 +284,34 @@ def test_what_the_provider_told_of_is_not_given_up(operation, starter, colleague
     assert not_done(propose, operation, starter, claimed=False) == "PROVIDER_TOLD_OF_REFUND"
 
 
-def _told_by_event(operation):
+@pytest.mark.parametrize(
+    ("sent", "told", "objection"),
+    [
+        (True, True, "PROVIDER_TOLD_OF_REFUND"),
+        (None, True, "PROVIDER_TOLD_OF_REFUND"),  # from before the mode was kept
+        (False, False, "PROVIDER_TOLD_OF_REFUND"),
+        (False, True, ""),  # of the other mode: about another refund
+        (True, False, ""),
+    ],
+)
+def test_what_was_told_counts_where_the_pages_run_without_the_providers_key(
+    operation, settings, sent, told, objection
+):
+    """Only a key says which mode it is for, and the pages have none; the attempts know where they went."""
+    settings.STRIPE_API_KEY = ""
+    add_attempt(operation, livemode=sent)
+    _told_by_event(operation, livemode=told, outcome="GIVEN_UP", next_attempt_at=None)
+    assert pipeline.why_not_given_up(operation_id=operation.pk, now=LATER) == objection
+
+
+def _told_by_event(operation, **changed):
     text = ErasableText.keep("{}", now=LATER)
-    GatewayWebhook.objects.create(
-        provider="stripe", event_id="evt_1", event_type="refund.created", livemode=False, object_id="re_1",
-        operation_id=operation.pk, happened_at=LATER, body=text, body_sha256=text.sha256, received_at=LATER,
-        next_attempt_at=LATER,
-    )  # fmt: skip
+    row = {
+        "provider": "stripe", "event_id": "evt_1", "event_type": "refund.created", "livemode": False,
+        "object_id": "re_1", "operation_id": operation.pk, "happened_at": LATER, "received_at": LATER,
+        "next_attempt_at": LATER,
+    }  # fmt: skip
+    GatewayWebhook.objects.create(**(row | changed), body=text, body_sha256=text.sha256)
 
 
 def _told_by_settlement(operation):

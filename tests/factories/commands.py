@@ -67,8 +67,10 @@ def create_operation(workflow: RefundWorkflow, now: datetime) -> None:
     consume(approval, WHY, now=now)
 
 
-def add_attempt(operation: RefundOperation, *, now: datetime = NOW) -> GatewayAttempt:
-    """Return the operation's next attempt, without an answer."""
+def add_attempt(
+    operation: RefundOperation, *, now: datetime = NOW, livemode: bool | None = None
+) -> GatewayAttempt:
+    """Return the operation's next attempt, without an answer; no mode is one from before it was kept."""
     return GatewayAttempt.objects.create(
         id=new_id("gwa"),
         operation=operation,
@@ -76,6 +78,7 @@ def add_attempt(operation: RefundOperation, *, now: datetime = NOW) -> GatewayAt
         provider="stripe",
         api_version="2026-10-28.endive",
         account=operation.account,
+        livemode=livemode,
         idempotency_key=operation.idempotency_key,
         request_fingerprint=operation.request_fingerprint,
         request_body_sha256="0" * 64,

@@ -147,6 +147,17 @@ def test_the_operator_sets_windows_in_seconds() -> None:
         ({"reconciliation_intervals": []}, "must not shrink"),
         ({"reconciliation_intervals": [0, 1]}, "must not shrink"),
         ({"reconciliation_intervals": [2, 1]}, "must not shrink"),
+        *(
+            ({name: value}, f"{name} must be seconds, at most")
+            for name in (
+                "idempotency_key_retention_seconds",
+                "in_flight_horizon_seconds",
+                "review_valid_seconds",
+            )
+            for value in (float("nan"), float("inf"), 1e12)
+        ),
+        ({"safe_resend_seconds": float("nan")}, "safe_resend_seconds must be seconds"),
+        ({"reconciliation_intervals": [1, float("inf")]}, "reconciliation_intervals must be seconds"),
     ],
 )
 def test_windows_that_cannot_hold_are_refused(overrides: dict[str, float], message: str) -> None:

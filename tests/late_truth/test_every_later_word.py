@@ -127,6 +127,18 @@ def test_money_that_came_back_first_and_failed_then_is_corrected_with_one_messag
     assert messages() == [f"refund.completed:{operation.pk}", f"refund.returned:{operation.pk}"]
 
 
+@pytest.mark.parametrize("status", ["FAILED", "CANCELED", "PENDING"])
+def test_a_source_that_denies_a_refund_frees_nothing_once_the_provider_shows_that_it_stands(status):
+    operation, gateway, _ = completed_refund()
+    LedgerEntry.objects.filter(kind="REFUND").update(status=status)  # as a file or the shop tells it
+    reconcile_outcome(
+        operation_id=operation.pk, gateway=gateway, contract=STRIPE_V1, now=NOW, cause=CheckCause.PERSON
+    )
+    assert LedgerEntry.objects.get(kind="REFUND").status == "SUCCEEDED"
+    assert conservation_of(operation.payment_id).remaining == 0
+    assert states_of(operation)[-1] == "COMPLETED"
+
+
 def test_what_was_never_confirmed_needs_no_correction():
     operation, gateway, reference = pending_refund()
     gateway.set_status(reference, _S.FAILED)

@@ -154,7 +154,9 @@ def test_a_process_without_the_providers_credentials_claims_nothing(settings, mo
     assert RefundOperation.objects.values().get(pk=operation.pk) == before
 
 
-@pytest.mark.parametrize("options", [{}, {"once": True, "limit": 0}, {"once": True, "limit": -1}])
+@pytest.mark.parametrize(
+    "options", [{}, *({"once": True, "limit": limit} for limit in (0, -1, 100_001, 2**63 - 1, 2**64))]
+)
 def test_a_call_that_makes_no_sense_is_refused(desk, options):
     assert run("recover", **options).code == 2
 

@@ -18,6 +18,7 @@ from refunds.evidence.three_books import comparing, reading, recording
 from refunds.evidence.three_books.comparing import ComparisonOrder, compare_books
 from refunds.evidence.three_books.recording import CaseNotOpenError, explain_difference
 from refunds.gateways.contract import STRIPE_V1
+from refunds.gateways.port import ProviderStatus
 from refunds.management.commands.import_settlement import OPERATION_COLUMN
 from refunds.models import BookComparison, BookDifference, RefundOperation, RefundWorkflow
 from refunds.states import CheckCause, OperationState
@@ -152,6 +153,16 @@ def test_an_operation_that_failed_here_and_was_paid_out_is_found(tmp_path):
     operation = operation_in_state(OperationState.REJECTED)
     settled(operation, tmp_path, {"source_id": "re_paid"})
     assert compare(operation).counts == {"FAILED_BUT_SETTLED": 1}
+
+
+def test_a_completed_refund_that_a_source_denies_is_found_whatever_the_provider_lists():
+    operation = completed()
+    LedgerEntry.objects.filter(processor_reference=operation.processor_reference).update(status="FAILED")
+    assert compare(operation).counts == {"STATUS_DIFFERS": 1}
+    assert BookDifference.objects.get().facts["ours"]["entry"] == "GONE"
+    for status in (ProviderStatus.SUCCEEDED, ProviderStatus.FAILED):
+        gateway = Listing(provider_of(operation, status=status, provider_status=status.lower()))
+        assert compare(operation, gateway, cause=CheckCause.PERSON).counts == {"STATUS_DIFFERS": 1}
 
 
 def test_a_refund_that_came_back_by_the_report_is_found(tmp_path):
@@ -397,6 +408,24 @@ def test_the_task_compares_each_merchant_once_and_shows_that_it_runs(monkeypatch
     comparison = BookComparison.objects.get()
     assert (comparison.merchant_id, comparison.cause) == (operation.merchant_id, "SCHEDULED")
     assert Heartbeat.objects.get(name="compare_books").summary == {"found": 0}
+
+
+def test_a_merchant_whose_books_cannot_be_compared_keeps_nobody_else_waiting(monkeypatch):
+    first, second = completed(), completed()
+    monkeypatch.setattr(tasks, "get_gateway", Listing)
+    monkeypatch.setattr(tasks, "now_utc", lambda: LATER)
+    compare_one = comparing.compare_books
+
+    def failing_for_the_first(order, **more):
+        if order.merchant == first.merchant:
+            raise OverflowError("a date of this merchant")
+        return compare_one(order, **more)
+
+    monkeypatch.setattr(comparing, "compare_books", failing_for_the_first)
+    with pytest.raises(OverflowError):
+        tasks.compare_books()
+    assert list(BookComparison.objects.values_list("merchant", flat=True)) == [second.merchant_id]
+    assert Heartbeat.objects.filter(name="compare_books").exists()
 
 
 def run(*arguments):

@@ -1,5 +1,6 @@
 """``manage.py import_settlement``: exact amounts, joined on our own id, everything of a file or nothing."""
 
+import time
 from decimal import Decimal
 
 import pytest
@@ -208,6 +209,8 @@ def test_a_file_without_our_column_is_imported_with_a_note(load):
         ({"currency": "zzz"}, "currency is no ISO 4217 currency"),
         ({"created_utc": "28/11/2026"}, "created_utc must be a UTC time"),
         ({"created_utc": "2099-01-01 00:00:00"}, "created_utc lies in the future"),
+        ({"created_utc": "0001-01-01 00:00:00"}, "created_utc lies before there was such a report"),
+        ({"created_utc": "1970-01-01 00:00"}, "created_utc lies before there was such a report"),
         ({"source_id": ""}, "source_id is missing"),
         ({"source_id": "re_\u202e1"}, "source_id has hidden characters"),
         ({"source_id": "re_\x00"}, "source_id has hidden characters"),
@@ -246,6 +249,15 @@ def test_a_file_that_is_no_report_exits_with_two(tmp_path, content, says):
     path.write_bytes(content)
     code, _, err = run(path, "--merchant", "harbour")
     assert (code, says in err) == (2, True)
+
+
+def test_a_first_line_of_very_many_columns_costs_no_more_than_its_length(tmp_path):
+    path = tmp_path / "report.csv"
+    path.write_text(",".join(f"column_{n}" for n in range(50_000)))
+    begun = time.process_time()
+    code, _, err = run(path, "--merchant", "harbour")
+    assert (code, "these columns are missing" in err) == (2, True)
+    assert time.process_time() - begun < 5  # a look through all of them for each takes far longer
 
 
 def test_a_file_or_merchant_that_is_not_there_exits_with_two(tmp_path, load):

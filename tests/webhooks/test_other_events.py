@@ -364,7 +364,18 @@ def test_a_dispute_that_is_not_ours_has_no_effect(operation, gateway, changed, d
     "about", [{"amount": "4999"}, {"amount": 0}, {"currency": None}, {"currency": "ugx"}]
 )
 def test_a_dispute_whose_money_cannot_be_read_is_given_up_and_somebody_is_told(operation, gateway, about):
-    stored = hear(dispute_event(operation.payment_reference, about=about), gateway)
+    given_up(hear(dispute_event(operation.payment_reference, about=about), gateway), gateway)
+
+
+@pytest.mark.parametrize("kind", ["created", "updated", "closed", "funds_withdrawn", "funds_reinstated"])
+def test_a_dispute_of_which_a_thin_event_says_nothing_is_not_taken_for_somebody_elses(gateway, kind):
+    about = {"id": "dp_1", "type": "dispute", "url": "/v1/disputes/dp_1"}
+    what = thin("dp_1", event_type=f"v1.charge.dispute.{kind}", related_object=about)
+    given_up(hear(what, gateway), gateway)
+
+
+def given_up(stored, gateway):
+    """Assert that a dispute waits, is tried again and again, and is then given up, which alerts."""
     assert (stored.outcome, stored.detail) == ("RECEIVED", "DISPUTE_NOT_READABLE")
     for _ in range(MAX_TRIES):
         stored = apply(stored.pk, gateway, now=NOW)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +61,7 @@ def read_table(text: str) -> Table:
     if not rows:
         raise UnreadableFileError("the file is empty")
     columns = tuple(" ".join(cell.split()).lower() for cell in rows[0][1])
-    twice = sorted({name for name in columns if name and columns.count(name) > 1})
+    twice = sorted(name for name, times in Counter(columns).items() if name and times > 1)
     if twice:
         raise UnreadableFileError(f"line {rows[0][0]}: these columns stand twice: {', '.join(twice)}")
     return Table(columns=columns, rows=tuple(rows[1:]))

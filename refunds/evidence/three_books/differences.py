@@ -201,6 +201,8 @@ def _missing(
         facts = _facts(ours, listed, line)
         if _entry_differs(ours):
             yield Difference(_K.AMOUNT_DIFFERS, ours.processor_reference, ours.operation_id, facts)
+        if ours.denied:
+            yield Difference(_K.STATUS_DIFFERS, ours.processor_reference, ours.operation_id, facts)
         if line is None and ours.standing is Standing.STANDS and _is_covered(ours, books):
             yield Difference(_K.MISSING_IN_SETTLEMENT, ours.processor_reference, ours.operation_id, facts)
         held = ours.standing in {Standing.STANDS, Standing.PENDING}
@@ -275,6 +277,8 @@ def _facts(ours: OurRefund | None, listed: TheirRefund | None, line: _Settled | 
         }
         if ours.entry_amount_minor_units is not None:
             facts["ours"]["entry_amount_minor_units"] = ours.entry_amount_minor_units
+        if ours.denied:
+            facts["ours"]["entry"] = str(ours.standing)
     if listed is not None:
         facts["provider"] = {
             "amount_minor_units": listed.amount_minor_units,

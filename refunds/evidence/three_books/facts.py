@@ -28,7 +28,8 @@ class OurRefund:
 
     ``entry_amount_minor_units`` is what the entry says, where there is one. ``named`` is False for an entry that
     stands for refunds which a source counted without naming them. ``reversal`` is a charge undone before it was
-    settled: a provider may list it as a refund, and need not.
+    settled: a provider may list it as a refund, and need not. ``denied``: our operation is COMPLETED, and its entry
+    says since that no money moved; a source told so, and nobody has asked the provider.
     """
 
     operation_id: str
@@ -42,6 +43,7 @@ class OurRefund:
     entry_amount_minor_units: int | None = None
     named: bool = True
     reversal: bool = False
+    denied: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

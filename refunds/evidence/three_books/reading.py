@@ -146,6 +146,7 @@ def _ours(operations: Sequence[RefundOperation], entries: Sequence[LedgerEntry])
             happened_at=entry.occurred_at if entry else operation.updated_at,
             changed_at=operation.updated_at,
             entry_amount_minor_units=entry.amount_minor_units if entry else None,
+            denied=operation.state == OperationState.COMPLETED and standing is Standing.GONE,
         )
     for entry in rest.values():
         yield OurRefund(

@@ -17,6 +17,7 @@ from refunds.states import SCANNED_OPERATION_STATES, OperationState
 from refunds.tasks import deliver_due
 
 MOST_COUNTED = 1000
+MOST_AT_ONCE = 100_000  # ids in memory, and claims that run out while the first of them are worked off
 
 
 class Command(BaseCommand):
@@ -40,8 +41,8 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         if not options["once"]:
             raise CommandError("say recover --once: beat is what repeats it", returncode=NOT_THERE)
-        if options["limit"] < 1:
-            raise CommandError("--limit must be 1 or more", returncode=NOT_THERE)
+        if not 1 <= options["limit"] <= MOST_AT_ONCE:
+            raise CommandError(f"--limit must be 1 to {MOST_AT_ONCE}", returncode=NOT_THERE)
         worker = Worker.from_settings()
         tallies = run_scans(worker, limit=options["limit"], progress=self.stderr.write)
         beside = run_beside(limit=options["limit"], now=now_utc())
