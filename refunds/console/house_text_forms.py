@@ -22,10 +22,15 @@ from refunds.console.forms import NOTE_MAX_LENGTH, WithNote
 _SHOWN_AGAIN: Final = 2 * MAX_BODY  # characters of a refused field that come back for editing
 
 
+def _chosen(text: str) -> dict[str, str]:
+    """Return one sentence for every choice that is none, without what was sent in its place."""
+    return {"required": text, "invalid_choice": text}
+
+
 class UploadForm(forms.Form):
     """A text for one of the merchants that the person works for; lengths are the door's own business."""
 
-    merchant = forms.ChoiceField(label="Merchant")
+    merchant = forms.ChoiceField(label="Merchant", error_messages=_chosen("Choose a merchant."))
     title = forms.CharField(
         label="Title",
         help_text=f"One line of at most {MAX_TITLE} characters. It is given to a model together with each paragraph.",
@@ -39,7 +44,9 @@ class UploadForm(forms.Form):
         "duplicate and charge. No personal data: a text with any is refused.",
         error_messages={"required": "Write the text."},
     )
-    language = forms.ChoiceField(label="Language", choices=list(LANGUAGES.items()))
+    language = forms.ChoiceField(
+        label="Language", choices=list(LANGUAGES.items()), error_messages=_chosen("Choose a language.")
+    )
     metadata = forms.CharField(
         label="More about it, as JSON",
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
