@@ -117,9 +117,10 @@ class ApprovalRequest(StatefulModel):
 
     @property
     def event_ids(self) -> dict[str, str]:
-        """The decision's own id, and that of the request or operation that it is about."""
+        """The decision's own id, and that of the request, house text or operation that it is about."""
         about: dict[str, str] = {
             SubjectKind.REFUND: "workflow_id",
+            SubjectKind.POLICY: "knowledge_document_id",
             SubjectKind.EVIDENCE: "refund_operation_id",
         }
         name = about.get(self.subject_kind)

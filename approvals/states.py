@@ -36,6 +36,7 @@ class SubjectKind(StrEnum):
     """What an approval is about; ``subject_id`` names one of these."""
 
     REFUND = "REFUND"  # a request: the exact command that may be sent
+    POLICY = "POLICY"  # a house text: the exact words that a model may be given
     EVIDENCE = "EVIDENCE"  # an operation: what a person found at the provider, and what follows from it
 
 

@@ -26,6 +26,7 @@ _LINE_BREAKS: Final = frozenset("\n\t")
 _BIDI_CONTROLS: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _FORBIDDEN: Final = frozenset({"Cc", "Cs"})
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Zl", "Zp", "Zs"})
+_HIDDEN: Final = (_INVISIBLE | _FORBIDDEN) - {"Zs"}
 # Letters, marks and symbols that show nothing by themselves: fillers, joiners, variation selectors, the blank
 # braille pattern (Unicode's Default_Ignorable_Code_Point outside the categories above, and U+2800).
 _BLANK: Final = frozenset(
@@ -134,14 +135,22 @@ def check_note(text: str) -> str:
         raise IntakeRefusedError(code, _NOTE_TEXTS[code]) from refused
 
 
-def without_sensitive_data(text: str) -> str:
+def without_sensitive_data(text: str, *, most: int = MAX_MESSAGE) -> str:
     """Return what may be shown again to whoever typed it: the text with a marker for everything sensitive.
 
-    No more than a message may hold is searched or shown, and no part of a find that stands across the cut.
+    No more than ``most`` characters are searched or shown, and no part of a find that stands across the cut.
     """
-    beginning = text.replace("\r\n", "\n")[: MAX_MESSAGE + _LOOKED_AHEAD]
-    across = (span.start for span in find_sensitive(beginning) if span.start < MAX_MESSAGE < span.end)
-    return mask(beginning[: min(across, default=MAX_MESSAGE)], MARKERS.__getitem__)
+    beginning = text.replace("\r\n", "\n")[: most + _LOOKED_AHEAD]
+    across = (span.start for span in find_sensitive(beginning) if span.start < most < span.end)
+    return mask(beginning[: min(across, default=most)], MARKERS.__getitem__)
+
+
+def has_hidden_characters(text: str) -> bool:
+    """Say whether a text holds what nobody can see in it: controls, joiners, fillers, marks of direction, tags.
+
+    Spaces of every kind, line feeds and tabs are none. For texts that somebody else approves by reading them.
+    """
+    return any(_is_hidden(character) for character in text)
 
 
 def check_order_number(text: str) -> str:
@@ -187,6 +196,12 @@ def check_problem(text: str) -> str:
 
 def _is_invisible(character: str) -> bool:
     return character in _BLANK or unicodedata.category(character) in _INVISIBLE
+
+
+def _is_hidden(character: str) -> bool:
+    if character in _LINE_BREAKS:
+        return False
+    return character in _BLANK or unicodedata.category(character) in _HIDDEN
 
 
 def _is_unreadable(character: str) -> bool:

@@ -26,12 +26,12 @@ class RowGoneError(RuntimeError):
 
 
 def insertion(row: models.Model) -> Write:
-    """Return the INSERT of an unsaved row; a generated primary key is left to the database."""
+    """Return the INSERT of an unsaved row; a generated primary key or column is left to the database."""
     meta = row._meta  # noqa: SLF001 - Django's public metadata API
     fields = [
         field
         for field in meta.local_concrete_fields
-        if not (isinstance(field, models.AutoField) and row.pk is None)
+        if not (field.generated or (isinstance(field, models.AutoField) and row.pk is None))
     ]
     query = sql.InsertQuery(type(row))
     query.insert_values(fields, [row])

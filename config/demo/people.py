@@ -26,7 +26,7 @@ RULES: Final[dict[str, Any]] = {
 
 READABLE: Final = {
     "ledger": ("merchant", "customer", "order", "payment", "ledgerentry", "settlement", "settlementfile"),
-    "policies": ("policyversion",),
+    "policies": ("policyversion", "knowledgedocument", "knowledgedocumentevent"),
     "approvals": ("approvalrequest", "evidenceattachment", "reviewcase"),
     "notifications": ("notification", "notificationattempt"),
     "refunds": (

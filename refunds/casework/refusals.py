@@ -33,3 +33,16 @@ class CaseWorkRefusedError(Exception):
     def __init__(self, code: str) -> None:
         super().__init__(code)
         self.code = code
+
+
+class KnowledgeRefusedError(Exception):
+    """If you see this, something that staff asked for about a house text was not done; ``code`` says why.
+
+    NO_SUCH_TEXT, NOT_ALLOWED, ALREADY_THERE, TOO_MANY_TEXTS, NOT_PENDING, NOT_ACTIVE, OWN_REQUEST,
+    FINGERPRINT_CHANGED, NOTE_REQUIRED, NOTE_TOO_LONG, NOTE_NOT_READABLE, NOTE_HAS_CARD_NUMBER,
+    NOTE_HAS_SECURITY_CODE.
+    """
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code

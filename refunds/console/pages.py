@@ -115,3 +115,9 @@ def title_of(found: CaseEvidence) -> str:
 def page(request: HttpRequest, template: str, *, status: int = 200, **context: Any) -> HttpResponse:
     """Render a page in the admin's frame."""
     return render(request, template, {**admin.site.each_context(request), **context}, status=status)
+
+
+def page_number(request: HttpRequest) -> int:
+    """Return the page of a list that is asked for; what is no number of a page is the first."""
+    text = request.GET.get("page", "1")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 1  # noqa: PLR2004

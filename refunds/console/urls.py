@@ -2,13 +2,28 @@
 
 from django.urls import path
 
-from refunds.console import books, export, operation_work, scoreboard, views, work
+from refunds.console import books, export, house_texts, operation_work, scoreboard, views, work
 
 app_name = "console"
 urlpatterns = [
     path("", views.queue, name="queue"),
     path("queue.csv", export.queue_file, name="queue-file"),
     path("scoreboard/", scoreboard.scoreboard, name="scoreboard"),
+    path("knowledge/", house_texts.texts, name="house-texts"),
+    path("knowledge/new/", house_texts.upload, name="upload-house-text"),
+    path("knowledge/<str:document_id>/", house_texts.text, name="house-text"),
+    path(
+        "knowledge/<str:document_id>/approve/",
+        house_texts.act,
+        {"name": "approve"},
+        name="approve-house-text",
+    ),
+    path(
+        "knowledge/<str:document_id>/reject/", house_texts.act, {"name": "reject"}, name="reject-house-text"
+    ),
+    path(
+        "knowledge/<str:document_id>/retire/", house_texts.act, {"name": "retire"}, name="retire-house-text"
+    ),
     path("<int:ticket>/", views.case, name="case"),
     path("<int:ticket>/books/", books.settle, name="settle-books"),
     path("<int:ticket>/approve/", views.decide_case, {"decision": "approve"}, name="approve"),

@@ -20,7 +20,7 @@ from refunds.console import wording
 from refunds.console.access import may_approve, staff_only, why_no_decision
 from refunds.console.books import book_case_page
 from refunds.console.forms import ApproveForm, DecisionForm, QueueFilterForm, RejectForm
-from refunds.console.pages import UNPROCESSABLE, case_or_404, case_page, page
+from refunds.console.pages import UNPROCESSABLE, case_or_404, case_page, page, page_number
 from refunds.pipeline import decide
 from refunds.selectors.review import list_queue
 from refunds.selectors.review_case import get_case
@@ -47,7 +47,7 @@ def queue(request: HttpRequest, reviewer: Reviewer) -> HttpResponse:
     """Show the open cases of the reviewer's merchants, oldest first."""
     form = QueueFilterForm(request.GET)
     wanted = form.wanted()
-    listed = list_queue(reviewer=reviewer, wanted=wanted, page=_page_number(request), now=now_utc())
+    listed = list_queue(reviewer=reviewer, wanted=wanted, page=page_number(request), now=now_utc())
     query = {"kind": wanted.kind, "whose": wanted.whose, "q": wanted.text} if wanted.is_set else {}
     return page(
         request,
@@ -168,8 +168,3 @@ def _confirm_page(
         else "The request is closed as rejected, and nothing is sent.",
         form=form,
     )
-
-
-def _page_number(request: HttpRequest) -> int:
-    text = request.GET.get("page", "1")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 1  # noqa: PLR2004

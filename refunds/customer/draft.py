@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from refunds.evidence.policy import policy_of
+from policies.knowledge import words_of
+from refunds.evidence.house_words import given_words, guidance_of
 from refunds.models import Proposal, RefundWorkflow
 from refunds.proposers.deterministic import DETERMINISTIC
 from refunds.proposers.schema import ParsedProposal, parse_proposal
@@ -16,7 +17,7 @@ _NO_MODEL: Final = (DETERMINISTIC, STAFF)
 
 
 def draft_for(workflow: RefundWorkflow) -> str:
-    """Return what a model wrote about the request as it stands, or an empty text: at most one query."""
+    """Return what a model wrote about the request as it stands, or an empty text: at most two queries."""
     if workflow.state not in _SHOWN_IN:
         return ""
     proposal = (
@@ -35,10 +36,17 @@ def draft_for(workflow: RefundWorkflow) -> str:
         approved=workflow.state == WorkflowState.APPROVED,
         with_people=workflow.state == WorkflowState.REQUIRES_HUMAN_APPROVAL,
         references=(workflow.order.number if workflow.order else "", workflow.reference),
-        private_texts=(workflow.order.note if workflow.order else "", _guidance(workflow)),
+        private_texts=(
+            workflow.order.note if workflow.order else "",
+            guidance_of(workflow),
+            *given_words(proposal.documents),
+        ),
+        plain_words=_plain_words(workflow),
     )
     return "" if reasons_to_drop(parsed.customer_message, standing) else parsed.customer_message
 
 
-def _guidance(workflow: RefundWorkflow) -> str:
-    return policy_of(workflow.policy_id).guidance if workflow.policy_id is not None else ""
+def _plain_words(workflow: RefundWorkflow) -> frozenset[str]:
+    """Return the words by which house texts are found: every passage has them, and the customer's page says them."""
+    found = " ".join(words_of((workflow.finding, workflow.reason_code, workflow.problem))).split()
+    return frozenset(form for word in found for form in (word, f"{word}s", f"{word}d"))

@@ -58,6 +58,9 @@ class Proposal(ModelAnswer):
         ErasableText, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
     )
     output_sha256 = models.CharField(max_length=64, blank=True)
+    documents = models.JSONField(
+        default=list, blank=True, help_text="Which paragraphs of which house texts the model was given."
+    )
     at = models.DateTimeField()
 
     class Meta(AppendOnlyModel.Meta):

@@ -6,7 +6,7 @@ of which at most three go unanswered in a row, and at most ``MAX_REPAIRS`` repai
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -37,7 +37,8 @@ Line = Sequence[tuple[str, Proposer | RoutedModel]]
 class ProposalOutcome:
     """What came of asking: who answered, what it was worth, how much asking it took, and who else did not answer.
 
-    ``unavailable`` holds ``NAME:KIND`` for each model that was passed over.
+    ``unavailable`` holds ``NAME:KIND`` for each model that was passed over. ``documents`` says which house texts
+    stood in the question, as evidence; empty where the answer is no model's.
     """
 
     proposer: str
@@ -45,6 +46,7 @@ class ProposalOutcome:
     parsed: ParsedProposal | Malformed
     requests: int
     unavailable: tuple[str, ...]
+    documents: tuple[Mapping[str, str | int], ...] = ()
 
     @property
     def defect(self) -> str:

@@ -13,7 +13,9 @@ from refunds.proposers.characters import has_unsafe_characters
 from refunds.proposers.schema import ProposedAction
 
 Scalar = str | int | float | bool
-MAX_CUSTOMER_TEXT: Final = 1000  # of each untrusted text: the customer's, an order's note, a policy's prose
+MAX_CUSTOMER_TEXT: Final = (
+    1000  # of each untrusted text: the customer's, an order's note, the merchant's prose
+)
 _CODE: Final = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 _LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:-]{0,63}")
 
@@ -25,7 +27,7 @@ class ProposalContext:
     There is no room for an amount, currency, name, customer, merchant, order or payment. `finding`,
     `reason_code` and `problem` are UPPER_SNAKE codes; `policy_version` is a label. The three texts are untrusted,
     come from `prepare_customer_text` and may be absent: the customer's words, the shop's note on the order, and the
-    prose of the policy. Raises ValueError for anything else.
+    prose of the policy with what house texts say. Raises ValueError for anything else.
     """
 
     finding: str

@@ -52,7 +52,8 @@ _SOON: Final = re.compile(
 class Standing:
     """What the rows say now. `references` are identifiers of this customer's own that a draft may repeat.
 
-    `private_texts` are what the model was told and the customer was not: an order's note, a policy's prose.
+    `private_texts` are what the model was told and the customer was not: an order's note, a policy's prose, passages
+    of house texts. `plain_words` are those of the case's own codes, lower case: no secret wherever else they stand.
     """
 
     duplicate_verified: bool
@@ -60,6 +61,7 @@ class Standing:
     with_people: bool
     references: tuple[str, ...] = ()
     private_texts: tuple[str, ...] = ()
+    plain_words: frozenset[str] = frozenset()
 
 
 def reasons_to_drop(draft: str, standing: Standing) -> tuple[str, ...]:
@@ -75,16 +77,20 @@ def reasons_to_drop(draft: str, standing: Standing) -> tuple[str, ...]:
         ("REFUND_CLAIM", about_refund and not standing.approved),
         ("PEOPLE_CLAIM", _PEOPLE.search(folded) is not None and not standing.with_people),
         ("SOON", _SOON.search(folded) is not None),
-        ("REPEATS_PRIVATE", any(_repeats(folded, text.casefold()) for text in standing.private_texts)),
+        ("REPEATS_PRIVATE", _repeats_any(folded, standing)),
         ("NAME", _may_name_somebody(draft, standing.references)),
     )
     return (*unsafe, *(code for code, found in claims if found))
 
 
-def _repeats(draft: str, text: str) -> bool:
+def _repeats_any(draft: str, standing: Standing) -> bool:
+    return any(_repeats(draft, text.casefold(), standing.plain_words) for text in standing.private_texts)
+
+
+def _repeats(draft: str, text: str, plain: frozenset[str]) -> bool:
     """Say whether a draft shares a long word or three words in a row with a text that is not for the customer."""
     said, known = _WORD.findall(draft), _WORD.findall(text)
-    if not {word for word in said if len(word) >= _LONG_WORD}.isdisjoint(known):
+    if not {word for word in said if len(word) >= _LONG_WORD and word not in plain}.isdisjoint(known):
         return True
     return not set(zip(said, said[1:], said[2:], strict=False)).isdisjoint(
         zip(known, known[1:], known[2:], strict=False)

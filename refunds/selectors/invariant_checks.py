@@ -127,6 +127,7 @@ CHECKS: Final = (
     _history("WORKFLOW_HISTORY_BROKEN", "refund_workflows", "refund_workflow_events", "workflow_id"),
     _history("OPERATION_HISTORY_BROKEN", "refund_operations", "refund_operation_events", "operation_id"),
     _history("APPROVAL_HISTORY_BROKEN", "approval_requests", "approval_events", "approval_id"),
+    _history("TEXT_HISTORY_BROKEN", "knowledge_documents", "knowledge_document_events", "document_id"),
     InvariantCheck(
         "SENT_AGAIN_UNPROVEN",
         "I5",
@@ -199,6 +200,16 @@ CHECKS: Final = (
         """SELECT a.id FROM approval_requests a WHERE a.state IN ('GRANTED', 'CONSUMED') AND a.rule = ''
            AND (SELECT count(*) FROM approval_events e WHERE e.approval_id = a.id AND e.voter_id <> '')
                < a.approvals_needed""",
+    ),
+    InvariantCheck(
+        "TEXT_UNAPPROVED",
+        "I12",
+        "A house text is in use without an approval that another person than its uploader gave for exactly it.",
+        """SELECT d.id FROM knowledge_documents d WHERE d.state = 'ACTIVE' AND NOT EXISTS (
+               SELECT 1 FROM approval_requests a JOIN approval_events e ON e.approval_id = a.id
+               WHERE a.subject_kind = 'POLICY' AND a.subject_id = d.id AND a.merchant_id = d.merchant_id
+               AND a.state = 'CONSUMED' AND a.maker_id = d.uploaded_by
+               AND a.command->>'content_sha256' = d.content_sha256 AND e.voter_id NOT IN ('', d.uploaded_by))""",
     ),
     InvariantCheck(
         "NOBODY_OWNS_IT",

@@ -13,6 +13,16 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenText:
+    """A paragraph of a house text that a model was given with a question; the digest is that of the whole text."""
+
+    document_id: str
+    title: str
+    paragraph: int
+    content_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
 class ProposalFacts:
     """What a proposer recommended. ``draft`` is empty once erased; ``asked`` names digests and parameters."""
 
@@ -24,6 +34,7 @@ class ProposalFacts:
     requires_human_review: bool | None
     output_class: str
     asked: tuple[tuple[str, str], ...]
+    documents: tuple[GivenText, ...]
     draft: Draft
     at: datetime
 

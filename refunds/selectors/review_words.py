@@ -4,6 +4,7 @@ from refunds.models import CustomerMessage, MessageReading, Proposal, RefundWork
 from refunds.proposers.customer_text import prepare_customer_text
 from refunds.proposers.guardrails import find_unsafe_language
 from refunds.proposers.schema import ParsedProposal, parse_proposal
+from refunds.selectors.house_texts import given_texts
 from refunds.selectors.review_said import CustomerWords, Draft, ProposalFacts, ReadingFacts
 
 
@@ -36,6 +37,7 @@ def get_proposal(workflow: RefundWorkflow) -> ProposalFacts | None:
         requires_human_review=found.requires_human_review,
         output_class=found.output_class,
         asked=_asked(found),
+        documents=given_texts(found.documents),
         draft=_draft(found.draft.body if found.draft else ""),
         at=found.at,
     )

@@ -1,11 +1,13 @@
 """Stage 6. Ask the model to propose, not to execute.
 
-Input: codes of established facts; the customer's words, the order's note and the policy's prose as data.
+Input: codes of established facts; the customer's words, the order's note, the policy's prose and what approved house
+texts say of these codes, as data.
 Output: a stored, untrusted proposal: an action, a reason and a draft; never an amount or a target.
 Failure destination: no answer, no qualification or an open breaker -> the next model, then the deterministic
 proposer; a malformed answer -> at most two repairs of its form; anything else is kept as it is and judged by stage 7.
 """
 
+from dataclasses import replace
 from datetime import datetime
 
 from django.conf import settings
@@ -14,10 +16,11 @@ from ledger.actors import Actor, ActorType
 from ledger.models import ErasableText
 from ledger.transitions import Why
 from refunds.evidence.asked import asked_columns
-from refunds.evidence.policy import policy_of
+from refunds.evidence.house_words import HouseWords, words_about
 from refunds.models import CustomerMessage, Proposal, RefundWorkflow
 from refunds.proposers.asking import ProposalOutcome, ask_in_order
 from refunds.proposers.customer_text import prepare_customer_text
+from refunds.proposers.deterministic import DETERMINISTIC
 from refunds.proposers.port import ProposalContext
 from refunds.proposers.registry import get_proposers
 from refunds.proposers.schema import ParsedProposal, ProposedAction, parse_proposal
@@ -34,12 +37,16 @@ def ask_for_proposal(*, workflow: RefundWorkflow, now: datetime) -> ProposalOutc
     if workflow.origin == Origin.STAFF:
         return form_as_proposal(workflow=workflow)
     line = get_proposers()
-    return ask_in_order(
+    words = words_about(workflow, search=any(name != DETERMINISTIC for name, _ in line))
+    outcome = ask_in_order(
         line,
-        _context(workflow),
+        _context(workflow, words),
         deadline_seconds=settings.ASSISTANT_DEADLINE_SECONDS,
         admission=get_admission(line, now=now, asked_for=str(workflow.customer_id)),
     )
+    if outcome.proposer == DETERMINISTIC:  # it reads no words
+        return outcome
+    return replace(outcome, documents=tuple(passage.as_evidence() for passage in words.given))
 
 
 def form_as_proposal(*, workflow: RefundWorkflow) -> ProposalOutcome:
@@ -66,6 +73,7 @@ def record_proposal(*, evidence: Evidence, outcome: ProposalOutcome) -> None:
         output_class=parsed.proposal_class,
         detail=outcome.defect,
         requests=outcome.requests,
+        documents=list(outcome.documents),
         at=evidence.now,
         **asked_columns(answer),
     )
@@ -82,6 +90,7 @@ def record_proposal(*, evidence: Evidence, outcome: ProposalOutcome) -> None:
             "prompt_sha256": proposal.prompt_sha256,
             "request_sha256": proposal.request_sha256,
             "unavailable": list(outcome.unavailable),
+            "documents": list(outcome.documents),
         },
     )
     evidence.proposal = proposal
@@ -94,12 +103,11 @@ def _proposed_by(workflow: RefundWorkflow, outcome: ProposalOutcome) -> Actor:
     return Actor(ActorType.MODEL, outcome.answer.model_snapshot[:80] or outcome.proposer[:80])
 
 
-def _context(workflow: RefundWorkflow) -> ProposalContext:
+def _context(workflow: RefundWorkflow, words: HouseWords) -> ProposalContext:
     """Return what may leave the process: codes, and three texts that are cleaned, masked and bounded."""
     said = CustomerMessage.objects.filter(workflow_id=workflow.pk)
     newest = said.select_related("text", "workflow__order").last()
     order = newest.workflow.order if newest else None
-    guidance = policy_of(workflow.policy_id).guidance if workflow.policy_id is not None else ""
     return ProposalContext(
         finding=workflow.finding,
         reason_code=workflow.reason_code,
@@ -108,5 +116,5 @@ def _context(workflow: RefundWorkflow) -> ProposalContext:
         allowed_actions=tuple(ProposedAction),
         customer_text=prepare_customer_text(newest.text.body) if newest else None,
         order_note=prepare_customer_text(order.note) if order else None,
-        policy_text=prepare_customer_text(guidance),
+        policy_text=words.text,
     )

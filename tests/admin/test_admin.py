@@ -38,6 +38,7 @@ from tests.factories import (
     add_check,
     latest_approval,
     make_duplicate_order,
+    make_house_text,
     make_merchant,
     make_reading,
     make_staff,
@@ -88,6 +89,7 @@ def make_rows(times=1):
         message.attempts.create(number=1, channel="email", outcome="DELIVERED", message_id="1", at=NOW)
         workflow_in_state(WorkflowState.REQUIRES_HUMAN_APPROVAL)
         make_staff(merchant=operation.merchant)
+        make_house_text(merchant=operation.merchant)
         make_books(operation)
         qualify_model(base_url="https://models.example.com/v1")
         Heartbeat.record(f"job{Heartbeat.objects.count()}", now=NOW)

@@ -7,12 +7,20 @@ import pytest
 from ledger.models import ErasableText, Order
 from notifications.models import Notification
 from refunds import pipeline
+from refunds.casework.house_texts import retire_text
 from refunds.customer.draft import draft_for
 from refunds.models import Proposal, RefundWorkflow
 from refunds.proposers.port import Proposed
 from refunds.stages import s06_propose_action
 from tests.customer.pages import Elements, text_of
-from tests.factories import NOW, make_duplicate_order, make_policy, open_workflow
+from tests.factories import (
+    NOW,
+    make_duplicate_order,
+    make_house_text,
+    make_policy,
+    make_staff,
+    open_workflow,
+)
 
 LABEL = "Written by a computer program An AI assistant wrote this. It decides nothing and can be wrong."
 NEUTRAL = "Thank you for explaining this. A colleague should look at it, so I have asked one."
@@ -163,6 +171,28 @@ def test_what_the_shop_wrote_for_itself_is_not_passed_on(browser, order, decided
     workflow = decided(customer_message=f"Thank you for your patience. {said}")
     assert workflow.state == "REQUIRES_HUMAN_APPROVAL"
     assert "assistant-draft" not in page_of(browser, workflow).content.decode()
+
+
+@pytest.mark.parametrize("retired", [False, True], ids=["in use", "retired since"])
+def test_what_a_house_text_says_for_staff_is_not_passed_on(browser, order, decided, retired):
+    text = make_house_text(
+        merchant=order.merchant, title="Duplicate charge", body="Look whether they were suspicious before."
+    )
+    workflow = decided(customer_message="Thank you for your patience. Others were suspicious of it.")
+    assert Proposal.objects.get().documents
+    if retired:
+        second = make_staff(merchant=order.merchant)
+        retire_text(document_id=text.pk, staff_user_id=second.pk, note="", now=NOW)
+    assert workflow.state == "REQUIRES_HUMAN_APPROVAL"
+    assert "assistant-draft" not in page_of(browser, workflow).content.decode()
+
+
+def test_the_words_by_which_a_house_text_is_found_are_no_secret(browser, order, decided):
+    make_house_text(merchant=order.merchant, title="Duplicate charge", body="Apologise briefly.")
+    said = "Thank you. A colleague looks at the duplicate charge for you."
+    workflow = decided(customer_message=said)
+    assert Proposal.objects.get().documents
+    assert said in text_of(page_of(browser, workflow))
 
 
 @pytest.mark.parametrize("name", ["deterministic", "staff"])

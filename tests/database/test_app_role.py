@@ -41,6 +41,9 @@ def as_app():
         "DELETE FROM gateway_attempts",
         "UPDATE audit_outbox SET topic = 'X'",
         "DELETE FROM refund_operations",
+        "DELETE FROM knowledge_documents",
+        "UPDATE knowledge_document_events SET reason = 'X'",
+        "DELETE FROM knowledge_document_events",
         "ALTER TABLE refund_operations DISABLE TRIGGER ALL",
         "DROP TABLE audit_outbox",
     ],
@@ -52,6 +55,7 @@ def test_the_role_may_not_touch_evidence(as_app, statement):
 
 def test_the_role_may_do_its_work(as_app):
     assert as_app("UPDATE refund_operations SET checks_made = checks_made + 1") == 1
+    assert as_app("UPDATE knowledge_documents SET updated_at = now()") == 0
     assert as_app("DELETE FROM heartbeats") == 0
 
 

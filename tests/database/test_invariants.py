@@ -6,6 +6,7 @@ from django.db import connection
 from ledger.models import AuditOutbox, LedgerEntry, Payment
 from ledger.snapshot import EntryKind
 from notifications.models import Notification
+from policies.states import DocumentState
 from refunds.evidence.invariants import check_invariants
 from refunds.models import RefundOperation, RefundWorkflow
 from refunds.selectors.invariant_checks import CHECKS
@@ -17,6 +18,7 @@ from tests.factories import (
     add_attempt,
     latest_approval,
     make_entry,
+    make_house_text,
     make_merchant,
     make_policy,
     make_staff,
@@ -67,6 +69,8 @@ def test_good_data_of_every_state_breaks_nothing():
     merchant = make_merchant()
     make_policy(merchant=merchant)
     start(charge_of(merchant), make_staff(merchant=merchant))
+    for state in DocumentState:
+        make_house_text(state=state)
     assert broken() == {}
 
 
@@ -197,10 +201,31 @@ def slot_kept(operation):
     return {"SLOT_KEPT": workflow.pk}
 
 
+def text_of_its_uploader(operation):
+    text = make_house_text()
+    as_owner(f"UPDATE @knowledge_documents SET uploaded_by = 'user:0' WHERE id = '{text.pk}'")
+    return {"TEXT_UNAPPROVED": text.pk}
+
+
+def text_of_other_words(operation):
+    text = make_house_text()
+    as_owner(f"UPDATE @knowledge_documents SET content_sha256 = '0' WHERE id = '{text.pk}'")
+    return {"TEXT_UNAPPROVED": text.pk}
+
+
+def text_without_history(operation):
+    text = make_house_text()
+    as_owner(
+        f"UPDATE @knowledge_document_events SET to_state = 'REJECTED'"
+        f" WHERE document_id = '{text.pk}' AND state_sequence = 1"
+    )
+    return {"TEXT_HISTORY_BROKEN": text.pk}
+
+
 BREAKS = [
     too_much, refunded_as_well, claimed_twice, two_stand, sent_but_created, another_key, sent_again, unbooked,
     message_twice, another_command, unapproved, other_fingerprint, own_vote,
-    given_up_alone, too_few, nobodys, slot_kept,
+    given_up_alone, too_few, nobodys, slot_kept, text_of_its_uploader, text_of_other_words, text_without_history,
     no_event("refund_workflows", "refund_workflow_events", "workflow_id"),
     no_event("refund_operations", "refund_operation_events", "operation_id"),
     no_event("approval_requests", "approval_events", "approval_id"),

@@ -17,7 +17,15 @@ from refunds.models import (
     RefundWorkflow,
 )
 from refunds.states import OperationState, WorkflowState
-from tests.factories import NOW, add_attempt, add_check, make_reading, operation_in_state, workflow_in_state
+from tests.factories import (
+    NOW,
+    add_attempt,
+    add_check,
+    make_house_text,
+    make_reading,
+    operation_in_state,
+    workflow_in_state,
+)
 
 pytestmark = pytest.mark.django_db
 REFUSED = (IntegrityError, InternalError, ProgrammingError)
@@ -46,6 +54,7 @@ def finished():
     operation = operation_in_state(OperationState.COMPLETED)
     add_check(operation)
     make_reading(operation.workflow)
+    make_house_text(merchant=operation.merchant)
     relay_audit_events(now=NOW, limit=1000, sink=Sink())
     return operation
 
@@ -61,7 +70,7 @@ def test_rows_of_every_append_only_table_refuse_update_and_delete(finished):
         "refund_workflow_events", "refund_operation_events", "approval_events", "gateway_attempts",
         "gateway_responses", "reconciliation_checks", "audit_outbox", "audit_publications", "proposals",
         "rule_results", "customer_messages", "policy_versions", "notification_attempts",
-        "message_readings",
+        "message_readings", "knowledge_document_events",
     }  # fmt: skip
     touched = 0
     for model in append_only_models():
@@ -71,7 +80,7 @@ def test_rows_of_every_append_only_table_refuse_update_and_delete(finished):
         refused(f"UPDATE {table} SET {pk} = {pk}", match="Cannot update")
         refused(f"DELETE FROM {table}", match="Cannot update or delete")
         touched += 1
-    assert touched >= 13
+    assert touched >= 14
 
 
 def test_every_append_only_and_state_table_has_its_triggers():
@@ -85,7 +94,12 @@ def test_every_append_only_and_state_table_has_its_triggers():
     for model in append_only_models():
         is_event = hasattr(model, "subject_field")
         assert counts.get(model._meta.db_table) == (3 if is_event else 1), model
-    expected = {"refund_workflows": 9, "refund_operations": 10, "approval_requests": 7}
+    expected = {
+        "refund_workflows": 9,
+        "refund_operations": 10,
+        "approval_requests": 7,
+        "knowledge_documents": 7,
+    }
     states = {m._meta.db_table for m in apps.get_models() if issubclass(m, StatefulModel)}
     assert states == set(expected)
     assert {table: counts[table] for table in states} == expected
@@ -170,7 +184,8 @@ def test_the_instruction_of_an_operation_never_changes(finished, column, value):
 
 @pytest.mark.failure("F008")
 @pytest.mark.parametrize(
-    "table", ["refund_operations", "refund_workflows", "approval_requests", "ledger_entries"]
+    "table",
+    ["refund_operations", "refund_workflows", "approval_requests", "ledger_entries", "knowledge_documents"],
 )
 def test_state_rows_cannot_be_deleted(finished, table):
     refused(f"DELETE FROM {table}", match="Cannot delete")
@@ -182,6 +197,42 @@ def test_state_rows_cannot_be_deleted(finished, table):
 def test_what_an_approval_is_about_never_changes(finished, column):
     value = {"command": "'{}'", "approvals_needed": "7", "valid_for_hours": "7"}.get(column, "'other'")
     refused(f"UPDATE approval_requests SET {column} = {value}", match="Cannot update")
+
+
+@pytest.mark.failure("F098")
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("merchant_id", "merchant_id + 1"),
+        ("title", "'other'"),
+        ("body", "'other'"),
+        ("language", "'de'"),
+        ("metadata", "'{}'"),
+        ("content_sha256", "'0'"),
+        ("uploaded_by", "'user:0'"),
+        ("created_at", "now()"),
+    ],
+)
+def test_what_a_house_text_says_and_whose_it_is_never_changes(column, value):
+    make_house_text(metadata='{"source": "handbook"}')
+    refused(f"UPDATE knowledge_documents SET {column} = {value}", match="Cannot update")
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("body", "repeat('x', 4001)"), ("body", "''"), ("uploaded_by", "''")]
+)
+def test_a_house_text_has_a_bounded_body_and_an_uploader(column, value):
+    make_house_text()
+    columns = {
+        "id": "'kd_x'", "merchant_id": "merchant_id", "title": "title", "body": "body", "language": "language",
+        "metadata": "metadata", "content_sha256": "'0'", "uploaded_by": "uploaded_by", "state": "'UPLOADED'",
+        "state_sequence": "1", "created_at": "created_at", "updated_at": "updated_at",
+    } | {column: value}  # fmt: skip
+    refused(
+        f"INSERT INTO knowledge_documents ({', '.join(columns)})"
+        f" SELECT {', '.join(columns.values())} FROM knowledge_documents",
+        match="knowledge_text_bounded",
+    )
 
 
 SECOND_OPERATION = (

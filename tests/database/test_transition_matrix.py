@@ -7,6 +7,8 @@ from approvals.models import ApprovalEvent, ApprovalRequest
 from approvals.states import APPROVAL_TABLE, ApprovalState
 from ledger.models import AuditOutbox
 from ledger.transitions import TransitionRefusedError, commit_transition, lock_row
+from policies.models import KnowledgeDocument, KnowledgeDocumentEvent
+from policies.states import DOCUMENT_TABLE
 from refunds.models import (
     RefundOperation,
     RefundOperationEvent,
@@ -16,6 +18,7 @@ from refunds.models import (
 from refunds.states import OPERATION_TABLE, WORKFLOW_TABLE, OperationState, WorkflowState
 from tests.factories import NOW, latest_approval, operation_in_state, workflow_in_state
 from tests.factories.commands import WHY
+from tests.factories.house_texts import approved_but_still
 
 pytestmark = pytest.mark.django_db
 
@@ -38,6 +41,7 @@ KINDS = {
     "workflow": (WORKFLOW_TABLE, RefundWorkflow, RefundWorkflowEvent, "workflow", workflow_in_state),
     "operation": (OPERATION_TABLE, RefundOperation, RefundOperationEvent, "operation", operation_in_state),
     "approval": (APPROVAL_TABLE, ApprovalRequest, ApprovalEvent, "approval", approval_in_state),
+    "document": (DOCUMENT_TABLE, KnowledgeDocument, KnowledgeDocumentEvent, "document", approved_but_still),
 }
 SOURCES = [
     pytest.param(kind, state, id=f"{kind}-{state}") for kind, row in KINDS.items() for state in row[0].states

@@ -18,6 +18,7 @@ from tests.factories.facts import (
     make_staff,
     make_user,
 )
+from tests.factories.house_texts import make_house_text
 from tests.factories.models import model_configuration, qualify_model
 from tests.factories.reading import make_reading
 from tests.factories.waiting import open_without_order
@@ -41,6 +42,7 @@ __all__ = [
     "make_customer",
     "make_duplicate_order",
     "make_entry",
+    "make_house_text",
     "make_merchant",
     "make_order",
     "make_payment",

@@ -11,6 +11,7 @@ from ledger.intake import (
     check_note,
     check_order_number,
     check_problem,
+    has_hidden_characters,
     without_sensitive_data,
 )
 
@@ -96,6 +97,23 @@ def test_no_more_than_a_message_may_hold_is_shown_again_and_no_part_of_a_card_nu
     begun = time.thread_time()
     assert len(without_sensitive_data("4 " * 500_000)) <= 2000
     assert time.thread_time() - begun < 0.5
+
+
+def test_a_longer_text_is_shown_again_as_far_as_is_asked():
+    text = "Kettle. " * 500 + "Card 4242 4242 4242 4242."
+    assert without_sensitive_data(text, most=5000) == "Kettle. " * 500 + "Card [card number removed]."
+
+
+@pytest.mark.parametrize("seen", ["a b\u00a0c", "a\n\tb", "é שלום", "👩 ½ ﷼"])
+def test_what_can_be_seen_is_not_hidden(seen):
+    assert not has_hidden_characters(seen)
+
+
+@pytest.mark.parametrize(
+    "hidden", ["\x00", "\r", "\u200b", "\u202e", "\u00ad", "\ufe0f", "\U000e0041", "\ud800", "\u2029"]
+)
+def test_what_nobody_can_see_is_hidden(hidden):
+    assert has_hidden_characters(f"a{hidden}b")
 
 
 @pytest.mark.parametrize(

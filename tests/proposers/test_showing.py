@@ -115,3 +115,13 @@ def test_a_note_about_something_else_drops_nothing(private):
 @pytest.mark.parametrize("draft", ["\u2026", "?!", "2841"])
 def test_a_draft_without_words_is_dropped(draft):
     assert "NO_WORDS" in reasons_to_drop(draft, WITH_PEOPLE)
+
+
+def test_a_word_of_the_cases_codes_is_no_secret_and_what_stands_around_it_is():
+    private = "Duplicate charges: ask the courier whether it was suspicious."
+    standing = replace(WITH_PEOPLE, private_texts=(private,), plain_words=frozenset({"duplicate", "charges"}))
+    draft = "Thank you. Somebody looks at the duplicate charges."
+    assert reasons_to_drop(draft, standing) == ()
+    assert reasons_to_drop(draft, replace(standing, plain_words=frozenset())) == ("REPEATS_PRIVATE",)
+    for told in ("Somebody asks the courier.", "Duplicate charges ask a lot of you.", "It was suspicious."):
+        assert "REPEATS_PRIVATE" in reasons_to_drop(told, standing)

@@ -6,12 +6,14 @@ from datetime import timedelta
 import pytest
 
 from ledger.models import Order
+from policies.states import DocumentState
 from refunds import pipeline
 from refunds.proposers.customer_text import MASK
 from tests.factories import (
     NOW,
     make_customer,
     make_duplicate_order,
+    make_house_text,
     make_merchant,
     make_policy,
     make_user,
@@ -101,6 +103,29 @@ def test_a_proposal_is_asked_for_with_allow_listed_fields_and_nothing_else(made)
     everything = head + json.dumps(body, ensure_ascii=False)
     for secret in (CANARY, workflow.pk, workflow.reference, "4999", "49.99", "usd", "9876", "2026-11"):
         assert secret.lower() not in everything.lower().replace(secret_free(head), "")
+
+
+def test_of_house_texts_only_paragraphs_about_the_case_leave(made):
+    """Not their metadata, their ids, who uploaded them, or the other paragraphs; and nothing of what is not approved."""
+    merchant = made.order.merchant
+    make_house_text(
+        merchant=merchant,
+        title="Wording",
+        body=f"Say duplicate charge.\n\n{CANARY} looks after something else.",
+        metadata=f'{{"author": "{CANARY}"}}',
+    )
+    for state in (DocumentState.UPLOADED, DocumentState.REJECTED, DocumentState.RETIRED):
+        make_house_text(merchant=merchant, state=state, body=f"{CANARY} has a duplicate charge, {state}.")
+    make_house_text(body=f"{CANARY} elsewhere has a duplicate charge.")
+    workflow = open_workflow(order=made.order, message="It was taken twice.")
+    _, body = sent_by(
+        GOOD_TEXT, lambda: pipeline.advance_workflow(workflow_id=workflow.pk, clock=lambda: NOW)
+    )
+    document = json.loads(body["messages"][1]["content"])
+    assert set(document) == {"case", *TEXTS}
+    assert document["policy_text"] == "Wording: Say duplicate charge."
+    assert CANARY not in json.dumps(body)
+    assert "kd_" not in json.dumps(body)
 
 
 def secret_free(head):

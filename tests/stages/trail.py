@@ -14,6 +14,8 @@ def ids_of(row):
     """Return the ids by which a row's events are found again."""
     if row.topic == "refund_operation":
         return {"workflow_id": row.workflow_id, "refund_operation_id": row.pk}
+    if row.topic == "knowledge_document":
+        return {"knowledge_document_id": row.pk}
     return (
         {"workflow_id": row.pk}
         if row.topic == "refund_workflow"

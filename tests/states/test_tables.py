@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 from approvals.states import APPROVAL_TABLE
+from policies.states import DOCUMENT_TABLE
 from refunds.states import (
     OPERATION_TABLE,
     WORKFLOW_TABLE,
@@ -25,12 +26,13 @@ def test_every_state_has_a_row_of_its_own():
     assert set(WORKFLOW_TABLE.states) == set(_W)
     assert set(OPERATION_TABLE.states) == set(_O)
     assert len(APPROVAL_TABLE.pairs) == 7
+    assert len(DOCUMENT_TABLE.pairs) == 3
     assert len(WORKFLOW_TABLE.pairs) == 40
     assert len(OPERATION_TABLE.pairs) == 36
 
 
 def test_no_table_allows_a_state_to_follow_itself():
-    for table in (WORKFLOW_TABLE, OPERATION_TABLE, APPROVAL_TABLE):
+    for table in (WORKFLOW_TABLE, OPERATION_TABLE, APPROVAL_TABLE, DOCUMENT_TABLE):
         assert all(not table.allows(state, state) for state in table.states)
 
 

@@ -3,6 +3,7 @@
 from tests.browser.pages import places_account as account
 from tests.browser.pages import places_books as books
 from tests.browser.pages import places_customer as customer
+from tests.browser.pages import places_house_texts as house
 from tests.browser.pages import places_staff as staff
 
 PLACES = (
@@ -29,4 +30,12 @@ PLACES = (
         books.explain_with_errors,
     ),
     *(books.queue_with_both, books.scoreboard_with_books),
+    *(
+        house.texts_empty,
+        house.texts,
+        house.text_upload,
+        house.text_upload_with_errors,
+        house.text_that_waits,
+    ),
+    *(house.text_in_use, house.text_approve, house.text_reject_with_errors),
 )
