@@ -68,6 +68,12 @@ def find_unsafe_language(text: str, *, allowed_references: tuple[str, ...] = ())
     return tuple(code for code, finds in _RULES if finds(draft))
 
 
+def fold_without(draft: str, references: tuple[str, ...]) -> str:
+    """Return a draft as the forms of sentences are written: folded, line breaks kept, without these identifiers."""
+    lines = (_fold(line) for line in unicodedata.normalize("NFKC", draft).splitlines())
+    return "\n".join(_remove_references(line, references) for line in lines)
+
+
 def _fold(text: str) -> str:
     return _SPACES.sub(" ", _DASHES.sub("-", text.casefold().translate(_QUOTES)))
 
