@@ -1,8 +1,8 @@
 """Finds payment card numbers in free text, for whoever must not store, log or send one. Pure.
 
-A card number is 13 to 19 digits of an issuer's range that pass the Luhn check, in any script's digits, in one piece
-or in groups with any spaces, dashes or line breaks between them. Identifiers of this system and of the provider are
-never one, whatever digits they hold.
+A card number is as many digits as its issuer's range has (13 to 19) that pass the Luhn check, in any script's digits,
+in one piece or in groups with any spaces, dashes or line breaks between them. Identifiers of this system and of the
+provider are never one, whatever digits they hold.
 """
 
 import re
@@ -10,10 +10,17 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Final
 
-_LENGTHS: Final = range(13, 20)
 _MOST_BETWEEN: Final = 8
-# What begins with 2 is a card only in these ranges (Mir, Mastercard), so that 20261130... stays a time.
-_ISSUER: Final = re.compile(r"[3-6]|220[0-4]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720")
+# How long the numbers of an issuer's range are, longest first. What begins with 2 is a card only in these ranges
+# (Mir, Mastercard), so that 20261130... stays a time; 35 is none of 15 digits, so that a device's number stays one.
+_ISSUERS: Final[tuple[tuple[re.Pattern[str], tuple[int, ...]], ...]] = (
+    (re.compile(r"3[47]"), (15,)),
+    (re.compile(r"3[0689]"), (19, 18, 17, 16, 14)),
+    (re.compile(r"35|220[0-4]"), (19, 18, 17, 16)),
+    (re.compile(r"4"), (19, 16, 13)),
+    (re.compile(r"5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720"), (16,)),
+    (re.compile(r"5[06-9]|6"), (19, 18, 17, 16, 15, 14, 13)),
+)
 _PIECES: Final = re.compile(
     # Identifiers, read first so that no number is looked for inside them.
     r"(?<![0-9A-Za-z])(?:"
@@ -24,7 +31,8 @@ _PIECES: Final = re.compile(
     r")(?![0-9A-Za-z])"
     # Groups of digits; other signs only between groups as cards are printed, always the same sign.
     rf"|(?P<digits>[0-9](?:[ -]{{0,{_MOST_BETWEEN}}}[0-9]){{12,}}"
-    r"|[0-9]{4}(?P<sign>[./_,|:;\\*=+~#&…·•])[0-9]{4,6}(?:(?P=sign)[0-9]{1,7}){1,3})"
+    r"|[0-9]{4}(?P<sign>[./_,|:;\\*=+~#&…·•']| ?[./_|:;\\*=+~#&…·•] |[_.]{2}|\) ?\(|\] ?\[|\" ?,? ?\"|' ?,? ?')"
+    r"[0-9]{4,6}(?:(?P=sign)[0-9]{1,7}){1,3})"
 )
 
 
@@ -94,9 +102,8 @@ def _cards_among(plain: str, places: list[int]) -> list[tuple[int, int]]:
 
 
 def _card_length(digits: str, starts: set[int], first: int) -> int:
-    if not _ISSUER.match(digits, first):
-        return 0
-    ends = (length for length in reversed(_LENGTHS) if first + length in starts)
+    lengths = next((lengths for issuer, lengths in _ISSUERS if issuer.match(digits, first)), ())
+    ends = (length for length in lengths if first + length in starts)
     return next((length for length in ends if _passes_luhn(digits[first : first + length])), 0)
 
 

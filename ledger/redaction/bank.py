@@ -46,6 +46,9 @@ _BASE_36: Final = 36
 
 _CVV_WORD: Final = (
     r"(?:cvv2?|cvc2?|csc2?|cvn2?|cav2|card verification (?:value|code|number)|(?:card )?security code"
+    r"|card security number|security number of (?:my|the) card|c\.v\.[vc]\.?|cv2"
+    r"|(?:last )?(?:3|three) digits (?:on|from|at) (?:the |its )?back(?: of (?:my|the|your) card)?"
+    r"|(?:code|number) on the (?:back|front) of (?:my|the|your) card|(?:3|three)[ \-]digit (?:security )?code"
     r"|sicherheitscode|kartenpr(?:ü|ue)fnummer|pr(?:ü|ue)fziffern?"
     r"|c[oó]d(?:igo|ice|\.)? (?:de |di )?(?:seguridad|seguran[çc]a|sicurezza)"
     r"|cryptogramme(?: visuel)?|code de s[eé]curit[eé]|beveiligingscode|kod zabezpieczaj[ąa]cy|g[üu]venlik kodu"
@@ -55,7 +58,7 @@ _CVV_WORD: Final = (
 _JOINT: Final = r"(?:(?:is|was|are|ist|lautet|war|es|est|era|é|è|это)\b|[:=#(>\-は是为為]|->)"
 _OF_A_CARD: Final = r"\s(?:of|for|on|auf|de|da|del|von|der)(?:\s[^\W\d_]{1,12}){1,3}"
 _CVV_BEFORE: Final = re.compile(
-    rf"(?<![^\W\d_]){_CVV_WORD}s?[\"'\\]{{0,2}}(?:\s(?:number|code|no\.?|nr\.?))?"
+    rf"(?<![^\W\d_]){_CVV_WORD}s?[\"'\\]{{0,2}}(?:[\s\-](?:number|code|no\.?|nr\.?|nummer))?"
     rf"(?:{_OF_A_CARD}\s{{0,2}}{_JOINT}|(?:\s{{0,2}}{_JOINT}){{0,2}})[\s\"'\\(]{{0,4}}"
     r"(?P<value>(?<![0-9])[0-9](?:[ \-.]{0,2}[0-9]){2,3})(?![0-9])(?![.,\-/:][0-9])",
     re.IGNORECASE,

@@ -38,8 +38,8 @@ _SHAPED: Final = re.compile(
     r"|(?<=1)[ .\-][2-9][0-9]{2}([ .\-])[0-9]{3}\1[0-9]{4}"
     r"|(?<=[2-9])[0-9]{2}([ .\-])[0-9]{3}\2[0-9]{4}"
     r"|(?<=1)[3-9][0-9]([ \-])[0-9]{4}\3[0-9]{4}"
-    r"|(?<=0)0[1-9][0-9]{0,2}(?:[ \-/]\(?[0-9]{1,5}\)?){2,5}"
-    r"|(?<=0)[1-9][0-9]{0,3}(?:[ \-/]{1,3}[0-9]{2,6}){1,4}"
+    r"|(?<=0)0[1-9][0-9]{0,2}(?:[ \-/]\(?[0-9]{1,8}\)?){2,5}"
+    r"|(?<=0)[1-9][0-9]{0,3}(?:[ \-/]{1,3}[0-9]{2,8}){1,4}"
     r")(?![0-9A-Za-z_/]|[.,:\-][0-9]))"
 )
 _LONGEST_USER: Final = 300  # characters of a name and a password before a host
@@ -79,7 +79,7 @@ _OTHER_NUMBER: Final = re.compile(
     r"(?<![^\W\d_])(?:order|tracking|invoice|reference|ref|parcel|receipt|ticket|case|booking|shipment|serial|article|item|sku|id|"
     r"bestellung|bestellnummer|rechnung|rechnungsnummer|sendung|sendungsnummer|commande|facture|pedido|factura|ordine"
     r"|заказ\w?)"
-    r"(?: ?(?:number|no|nr|num|id))?[\s:.#=\-]{0,3}\Z",
+    r"(?: ?(?:number|numéro|numero|número|nummer|no|nr|num|id|n[°º]))?[\s:.#=\-]{0,3}\Z",
     re.IGNORECASE,
 )
 _LOOKED_BACK: Final = 30  # characters

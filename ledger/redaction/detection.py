@@ -86,11 +86,14 @@ _PASSWORDS: Final = (
         "phrase",
         "recovery words",
     ),
-    *(rf"{word}(?![a-z]){_NUMBERED}{{4}}" for word in ("pin", "geheimzahl", "nip", "code", "otp", "tan")),
+    *(
+        rf"{word}(?![a-z]){_NUMBERED}{{4}}"
+        for word in ("pin", "geheimzahl", "nip", "code", "otp", "tan", "you sent")
+    ),
 )
 _EMAILS: Final = ("@", " dot ", " punkt ", " punto ")
 _BRACKETED: Final = tuple(rf"{bracket} ?(?:at|arroba|chez)\b" for bracket in (r"\(", r"\[", r"\{", "<"))
-_ESCAPES: Final = ("%[0-9a-f]{2}", r"\\u[0-9a-f]{4}", "&#")
+_ESCAPES: Final = ("%[0-9a-f]{2}", r"\\u[0-9a-f]{4}", r"\\x[0-9a-f]{2}", r"\\[nrt]", "&#", r"&[a-z]{3,7};")
 _CODES: Final = (
     *(
         word + _NUMBERED
@@ -103,6 +106,11 @@ _CODES: Final = (
             "nummer",
             "ziffer",
             "codi",
+            "digits",
+            r"c\.v\.",
+            "security num",
+            "number on the",
+            "cv2",
             "cryptogramme",
             "kod",
         )

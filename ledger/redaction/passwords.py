@@ -157,6 +157,22 @@ _APART: Final = re.compile(
     rf"(?P<value>{NOT_MASKED}(?!removed\])(?=[!-~]*[0-9])(?=[!-~]*[A-Za-z])[!-~]{{6,}}+)",
     re.IGNORECASE,
 )
+# "my pass is hunter2": a pass may be anything else, so this has to look like one as well.
+_SHORT: Final = re.compile(
+    r"(?<![^\W\d_])(?:my|your|the|new|old|user|and) (?:pass|pw)(?: (?:is|was|=))?:?\s{1,2}"
+    rf"(?P<value>{NOT_MASKED}(?!removed\])(?=[!-~]*[0-9])(?=[!-~]*[A-Za-z])[!-~]{{6,}}+)",
+    re.IGNORECASE,
+)
+# "hunter2 is my password"
+_BEFORE: Final = re.compile(
+    rf"(?<!\S)[\"'`]?(?P<value>(?=[!-~]{{0,60}}[0-9])(?=[!-~]{{0,60}}[A-Za-z])[!-~]{{5,60}}) (?:is|was|ist|es|est) "
+    rf"(?:my|the|mein|mi|mon|meine)(?: (?:old|new|current|login))? (?:{_CALLED})(?![^\W\d_])",
+    re.IGNORECASE,
+)
+_TAGGED: Final = re.compile(
+    rf"<(?:[\w\-]{{1,20}}[:_\-])?(?:password|passwd|pwd|passcode)>(?P<value>{NOT_MASKED}[^<\r\n]{{1,200}}+)</",
+    re.IGNORECASE,
+)
 _PHRASE: Final = re.compile(
     r"\b(?:passphrase|(?:seed|recovery) (?:phrase|words))\s{0,2}(?:is|was|are|[:=])\s{1,2}"
     rf"(?P<value>{NOT_MASKED}{_SOMETHING_ELSE}[^\r\n.]++)",
@@ -168,7 +184,14 @@ _CODE: Final = re.compile(
     r"(?:\s(?:of|for|von|de|du|der)(?:\s[^\W\d_]{1,12}){1,3}\s{0,2}(?:is|was|ist|est|es|:|=)"
     r"|\s?(?:is|was|ist|lautet|est|es|:|=|#)"
     r"|(?=\s[0-9]{4}(?![0-9]|[ \-./][0-9])))"
-    r"[\s:\"']{0,4}(?P<value>[0-9]{4,8})(?![0-9])",
+    r"[\s:\"']{0,4}(?P<value>[0-9]{2,4}[ \-][0-9]{2,4}(?![0-9 \-])|[0-9]{4,8})(?![0-9])",
+    re.IGNORECASE,
+)
+# Once only, but good until it is used; longer than what a year or an amount looks like.
+_SENT: Final = re.compile(
+    r"(?<![^\W\d_])(?:(?:otp|(?:one[ \-]time|verification|login|2fa|sms|authentication) (?:pass)?code)\s{1,2}"
+    r"|code (?:that )?(?:you|your bank|the bank) (?:sent|texted)(?: to)?(?: me)? (?:is|was)?\s{0,2})"
+    r"(?P<value>[0-9]{4,8})(?![0-9]|[.,\-/][0-9])",
     re.IGNORECASE,
 )
 _SENTENCE_ENDS: Final = ".,;:?)\"'"
@@ -176,7 +199,7 @@ _SENTENCE_ENDS: Final = ".,;:?)\"'"
 
 def find_passwords(plain: str) -> Iterator[Span]:
     """Yield what is called a password, a PIN or a one-time code, without the signs that end the sentence."""
-    for pattern in (_MEMBER, _SAID, _APART, _PHRASE, _CODE):
+    for pattern in (_MEMBER, _SAID, _APART, _SHORT, _BEFORE, _TAGGED, _PHRASE, _CODE, _SENT):
         for match in pattern.finditer(plain):
             start, end = match.span("value")
             if not match.groupdict().get("quote"):

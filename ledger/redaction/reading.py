@@ -18,9 +18,27 @@ _QUOTES: Final = {
     **dict.fromkeys("\u2018\u2019\u201a\u201b\u2039\u203a", "'"),
     **dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\u300c\u300d\u300e\u300f", '"'),
 }
-# JSON's \u0040, an address's %40, a page's &#64;
+# JSON's \u0040 and \n, a program's \x40, an address's %40, a page's &#64; and &commat;
+_NAMED: Final = {
+    "nbsp": " ",
+    "commat": "@",
+    "colon": ":",
+    "equals": "=",
+    "period": ".",
+    "plus": "+",
+    "lowbar": "_",
+    "quot": '"',
+    "apos": "'",
+    "amp": "&",
+    "hyphen": "-",
+    "sol": "/",
+    "Tab": "\t",
+    "NewLine": "\n",
+}
 _ESCAPE: Final = re.compile(
-    r"(?P<json>\\u[0-9a-fA-F]{4})|(?P<percent>(?:%[0-9a-fA-F]{2})+)|&#(?:x(?P<hex>[0-9a-fA-F]{1,6})|(?P<dec>[0-9]{1,7}));"
+    r"(?P<json>\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2})|(?P<space>\\[nrt])"
+    rf"|&(?P<named>{'|'.join(_NAMED)});"
+    r"|(?P<percent>(?:%[0-9a-fA-F]{2})+)|&#(?:x(?P<hex>[0-9a-fA-F]{1,6})|(?P<dec>[0-9]{1,7}));"
 )
 _REACH: Final = 200  # characters on both sides of an escape that are surely read with it
 _FARTHEST: Final = 5_000
@@ -73,7 +91,7 @@ class Reading:
 def readings(text: str) -> list[Reading]:
     """Return one reading, and more of the lines that hold escapes."""
     found = [_read(text)]
-    if "%" in text or "\\u" in text or "&#" in text:
+    if "%" in text or "\\" in text or "&" in text:
         found.extend(_read_unescaped(text, start, end) for start, end in _around_escapes(text))
     return found
 
@@ -128,7 +146,11 @@ def _read_unescaped(text: str, first: int, last: int) -> Reading:
 
 def _unescaped(escape: re.Match[str]) -> str:
     if escape["json"]:
-        return chr(int(escape["json"].removeprefix("\\u"), 16))
+        return chr(int(escape["json"].lstrip("\\ux"), 16))
+    if escape["space"]:
+        return "\t" if escape["space"].endswith("t") else "\n"
+    if escape["named"]:
+        return _NAMED[escape["named"]]
     if escape["percent"]:
         return bytes.fromhex(escape["percent"].replace("%", "")).decode("utf-8", "replace")
     code = int(escape["hex"], 16) if escape["hex"] else int(escape["dec"])

@@ -1,14 +1,14 @@
 """Ask the proposers in order, within one deadline, and let the form of an answer be repaired.
 
 Who does not answer is followed by the next. Who answers badly is not: a better answer from somebody else would be
-shopping for a yes. Every bound is over all layers: at most ``MOST_REQUESTS`` requests to one model for one proposal,
-of which at most three go unanswered in a row, and at most ``MAX_REPAIRS`` repairs.
+shopping for a yes, and so would be an action that changes while the form of an answer is repaired. Every bound is
+over all layers: at most ``MOST_REQUESTS`` requests to one model for one proposal, of which at most three go
+unanswered in a row, and at most ``MAX_REPAIRS`` repairs.
 """
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from refunds.proposers.attempts import MAX_REQUESTS
@@ -21,7 +21,13 @@ from refunds.proposers.port import (
     Unavailable,
 )
 from refunds.proposers.router import Admission, RoutedModel
-from refunds.proposers.schema import Malformed, MalformedReason, ParsedProposal, parse_proposal
+from refunds.proposers.schema import (
+    Malformed,
+    MalformedReason,
+    ParsedProposal,
+    names_another_action,
+    parse_proposal,
+)
 
 MAX_REPAIRS: Final = 2
 # A repair is asked for only while fewer requests than this were made, and makes at most as many itself.
@@ -64,14 +70,13 @@ def ask_in_order(
     requests = 0
     for name, model, seconds in turns(line, deadline_seconds=deadline_seconds):
         proposer = model.admitted(admission) if isinstance(model, RoutedModel) else model
-        result, asked = ask_and_repair(
-            partial(proposer.propose, context), _is_repairable, seconds=max(LEAST_SECONDS, seconds)
-        )
+        question = _Question(proposer, context)
+        result, asked = ask_and_repair(question.ask, _is_repairable, seconds=max(LEAST_SECONDS, seconds))
         requests += asked
         if isinstance(result, Unavailable):
             unavailable.append(f"{name}:{result.kind}")
         else:
-            return ProposalOutcome(name, result, _parse(result), requests, tuple(unavailable))
+            return ProposalOutcome(name, result, question.parse(result), requests, tuple(unavailable))
     raise RuntimeError("The last proposer needs no network and always answers.")
 
 
@@ -113,7 +118,25 @@ def _is_repairable(text: str) -> bool:
     return isinstance(parsed, Malformed) and parsed.repairable
 
 
-def _parse(answer: Proposed | Declined) -> ParsedProposal | Malformed:
-    if isinstance(answer, Proposed):
-        return parse_proposal(answer.raw_text)
-    return Malformed(repairable=False, reason=MalformedReason.DECLINED)
+class _Question:
+    """One question to one proposer, which remembers the answers whose form was to be repaired."""
+
+    def __init__(self, proposer: Proposer, context: ProposalContext) -> None:
+        self._proposer, self._context = proposer, context
+        self._earlier: list[str] = []
+
+    def ask(self, *, deadline_seconds: float, repair_of: str | None = None) -> ProposalResult:
+        if repair_of is not None:
+            self._earlier.append(repair_of)
+        return self._proposer.propose(self._context, deadline_seconds=deadline_seconds, repair_of=repair_of)
+
+    def parse(self, answer: Proposed | Declined) -> ParsedProposal | Malformed:
+        """Return what an answer is worth: a repair is of the form, and the action stays the same."""
+        if not isinstance(answer, Proposed):
+            return Malformed(repairable=False, reason=MalformedReason.DECLINED)
+        parsed = parse_proposal(answer.raw_text)
+        if isinstance(parsed, ParsedProposal) and any(
+            names_another_action(text, parsed) for text in self._earlier
+        ):
+            return Malformed(repairable=False, reason=MalformedReason.CHANGED_IN_REPAIR)
+        return parsed

@@ -34,8 +34,10 @@ class BreakerThresholds:
 
     The defaults: of at least 10 questions within a minute half failed, or three in ten timed out, since each of those
     costs a worker its whole deadline; and those that failed were asked for at least 3 different people, so that
-    nobody's own trouble takes the model from everybody. Then half a minute of rest, and at most 2 questions at once
-    until 2 in a row were answered. A probe's place is free again after its lease, which is longer than any deadline.
+    nobody's own trouble takes the model from everybody. Of one person the newest questions count, as many as enough
+    questions have for each of enough people (4), so that nobody's trouble makes the rate either. Then half a minute
+    of rest, and at most 2 questions at once until 2 in a row were answered. A probe's place is free again after its
+    lease, which is longer than any deadline.
     """
 
     window_seconds: float = 60.0

@@ -10,8 +10,9 @@ from typing import Final
 from ledger.redaction import Kind, find_in_words, mask
 from refunds.proposers.characters import remove_unsafe_characters
 from refunds.proposers.port import MAX_CUSTOMER_TEXT
+from refunds.proposers.wording import MASK
 
-MASK: Final = "[\u2026]"
+__all__ = ["MASK", "prepare_customer_text"]
 _READ_AT_MOST: Final = 4 * MAX_CUSTOMER_TEXT
 _MOST_PASSES: Final = 5
 

@@ -20,6 +20,8 @@ from refunds.proposers.characters import has_unsafe_characters
 GUARDRAILS_VERSION: Final = "1"
 MAX_CHECKED: Final = 20_000
 # Rules that only a draft can be held to: broken JSON has few sentences and names the fields.
+# Codes of what is not kept either: a draft that holds it is stored masked, and fails for its mask.
+NOT_KEPT: Final = frozenset({"EMAIL", "CARD_NUMBER", "IBAN", "PHONE", "SECRET"})
 DRAFT_RULES: Final = frozenset({"UNCHECKED_SCRIPT", "UNCHECKED_LANGUAGE", "FIELD_NAME"})
 
 _QUOTES: Final = str.maketrans(
@@ -66,6 +68,12 @@ def find_unsafe_language(text: str, *, allowed_references: tuple[str, ...] = ())
         unreferenced=_remove_references(folded, allowed_references),
     )
     return tuple(code for code, finds in _RULES if finds(draft))
+
+
+def fold_without(draft: str, references: tuple[str, ...]) -> str:
+    """Return a draft as the forms of sentences are written: folded, line breaks kept, without these identifiers."""
+    lines = (_fold(line) for line in unicodedata.normalize("NFKC", draft).splitlines())
+    return "\n".join(_remove_references(line, references) for line in lines)
 
 
 def _fold(text: str) -> str:
@@ -136,6 +144,7 @@ _RULES: Final[tuple[tuple[str, _Rule], ...]] = (
     ("IBAN", _holds(Kind.IBAN)),
     ("PHONE", _has_phone),
     ("SECRET", _holds(Kind.PASSWORD, Kind.TOKEN, Kind.COOKIE, Kind.KEY)),
+    ("MASKED", lambda draft: wording.MASK in draft.raw),
     ("SENSITIVE_REQUEST", _folded(wording.SENSITIVE_REQUEST)),
     ("UNVERIFIED_REFERENCE", _unreferenced(wording.REFERENCE)),
     ("MONEY_AMOUNT", _folded(wording.MONEY)),

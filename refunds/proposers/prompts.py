@@ -1,11 +1,13 @@
 """What a model is told: two narrow questions. Pure but for the template files, which are read once.
 
 Everything variable is one JSON document in the user message: what people wrote are JSON strings inside it and cannot
-end it. The document holds allow-listed fields only, each named below.
+end it, and the signs by which servers tell turns and roles apart are escaped in it. The document holds allow-listed
+fields only, each named below.
 """
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypedDict
@@ -26,6 +28,8 @@ PROMPT_VERSION: Final = PROPOSE_ACTION.label
 # Of every question that a model is asked, and of every answer.
 PROMPT_VERSIONS: Final = f"{PROPOSE_ACTION.label} {READ_MESSAGE.label}"
 SCHEMA_VERSIONS: Final = f"action/{SCHEMA_VERSION} reading/{READING_SCHEMA_VERSION}"
+# <|im_end|>, </s>, [INST]: servers of local models read such signs out of any text as ends of a turn.
+_TURNS: Final = re.compile(r"[<>|]|\[(?=/?[A-Z])")
 
 
 class Message(TypedDict):
@@ -116,7 +120,8 @@ def _messages(
 
 
 def _as_json(document: dict[str, Any]) -> str:
-    return json.dumps(document, ensure_ascii=False)
+    written = json.dumps(document, ensure_ascii=False)
+    return _TURNS.sub(lambda sign: f"\\u{ord(sign.group()):04x}", written)  # they stand in strings alone
 
 
 def _digest(document: dict[str, Any]) -> str:

@@ -105,6 +105,7 @@ class MalformedReason(StrEnum):
     UNSAFE_CHARACTERS = "UNSAFE_CHARACTERS"
     UNSAFE_TEXT = "UNSAFE_TEXT"
     DECLINED = "DECLINED"
+    CHANGED_IN_REPAIR = "CHANGED_IN_REPAIR"
 
 
 _REPAIRABLE: Final[frozenset[Defect | MalformedReason]] = frozenset(
@@ -175,6 +176,13 @@ def parse_proposal(raw: str | bytes) -> ParsedProposal | Malformed:
         requires_human_review=document["requires_human_review"],
         customer_message=document["customer_message"],
     )
+
+
+def names_another_action(earlier: str, proposal: ParsedProposal) -> bool:
+    """Say whether an earlier, malformed answer named actions, but not the one of this proposal."""
+    words = re.sub(r"[\s_\-]+", "_", earlier).casefold()
+    named = {action for action in ProposedAction if action in words}
+    return bool(named) and proposal.recommended_action not in named
 
 
 def read_form(raw: str | bytes, form: Form) -> dict[str, Any] | Malformed:

@@ -1,18 +1,20 @@
 """May a draft that passed stage 7 be shown to the customer now, beside the catalogue? Pure.
 
 Stage 7 asks whether a draft says what a model cannot know. Here it is asked again, and whether it says more than the
-state of this moment: what was found, who decides, what was approved. The rules would rather drop a harmless draft:
-the catalogue speaks without it.
+state of this moment: what was found, who decides, what was approved. Last, every sentence has to be of a known form
+(``phrases``): no list of bad wordings is ever complete. The rules would rather drop a harmless draft: the catalogue
+speaks without it.
 """
 
 import re
 from dataclasses import dataclass
 from typing import Final
 
-from refunds.proposers.guardrails import find_unsafe_language
+from refunds.proposers.guardrails import find_unsafe_language, fold_without
+from refunds.proposers.phrases import is_made_of_known_forms
 from refunds.proposers.schema import MAX_MESSAGE
 
-SHOWING_VERSION: Final = "1"
+SHOWING_VERSION: Final = "2"
 _LONG_WORD: Final = 6  # letters: shorter ones stand in every text
 _SENTENCE: Final = re.compile(r"[.!?:;\n]+")
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
@@ -80,7 +82,17 @@ def reasons_to_drop(draft: str, standing: Standing) -> tuple[str, ...]:
         ("REPEATS_PRIVATE", _repeats_any(folded, standing)),
         ("NAME", _may_name_somebody(draft, standing.references)),
     )
-    return (*unsafe, *(code for code, found in claims if found))
+    found = (*unsafe, *(code for code, holds in claims if holds))
+    return found if found or _is_of_known_forms(draft, standing) else ("UNKNOWN_WORDING",)
+
+
+def _is_of_known_forms(draft: str, standing: Standing) -> bool:
+    return is_made_of_known_forms(
+        fold_without(draft, standing.references),
+        verified=standing.duplicate_verified,
+        approved=standing.approved,
+        with_people=standing.with_people,
+    )
 
 
 def _repeats_any(draft: str, standing: Standing) -> bool:

@@ -16,6 +16,7 @@ def _words(*alternatives: str) -> str:
     return rf"\b(?:{'|'.join(alternatives)})\b"
 
 
+MASK: Final = "[\u2026]"  # stands where sensitive data stood
 _NUMBER: Final = (
     r"(?:\d[\d.,']{0,20}|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fourteen|fifteen|twenty|"
     r"thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|several|few|couple of)"

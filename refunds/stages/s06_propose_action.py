@@ -7,6 +7,7 @@ Failure destination: no answer, no qualification or an open breaker -> the next 
 proposer; a malformed answer -> at most two repairs of its form; anything else is kept as it is and judged by stage 7.
 """
 
+import json
 from dataclasses import replace
 from datetime import datetime
 
@@ -14,13 +15,15 @@ from django.conf import settings
 
 from ledger.actors import Actor, ActorType
 from ledger.models import ErasableText
+from ledger.redaction import mask
 from ledger.transitions import Why
 from refunds.evidence.asked import asked_columns
 from refunds.evidence.house_words import HouseWords, words_about
 from refunds.models import CustomerMessage, Proposal, RefundWorkflow
 from refunds.proposers.asking import ProposalOutcome, ask_in_order
-from refunds.proposers.customer_text import prepare_customer_text
+from refunds.proposers.customer_text import MASK, prepare_customer_text
 from refunds.proposers.deterministic import DETERMINISTIC
+from refunds.proposers.guardrails import NOT_KEPT, find_unsafe_language
 from refunds.proposers.port import ProposalContext
 from refunds.proposers.registry import get_proposers
 from refunds.proposers.schema import ParsedProposal, ProposedAction, parse_proposal
@@ -59,9 +62,7 @@ def record_proposal(*, evidence: Evidence, outcome: ProposalOutcome) -> None:
     """Store the proposal, untrusted, and move to ACTION_PROPOSED."""
     workflow, answer, parsed = evidence.workflow, outcome.answer, outcome.parsed
     said = parsed if isinstance(parsed, ParsedProposal) else None
-    # What is no proposal is never shown; masked and cut, it stays for whoever looks into it. Its digest is whole.
-    kept = answer.raw_text if said else prepare_customer_text(answer.raw_text) or ""
-    draft = ErasableText.keep(kept, now=evidence.now)
+    draft = ErasableText.keep(_kept(workflow, answer.raw_text, said), now=evidence.now)
     proposal = Proposal.objects.create(
         workflow_id=workflow.pk,
         command_number=workflow.command_number,
@@ -95,6 +96,22 @@ def record_proposal(*, evidence: Evidence, outcome: ProposalOutcome) -> None:
     )
     evidence.proposal = proposal
     evidence.move_workflow(WorkflowState.ACTION_PROPOSED, why)
+
+
+def _kept(workflow: RefundWorkflow, output: str, said: ParsedProposal | None) -> str:
+    """Return the output as it may be stored; its digest is of all of it.
+
+    What is no proposal is never shown; masked and cut, it stays for whoever looks into it. A proposal stays whole,
+    but for sensitive data in its draft: stage 7 refuses the mask as it would have refused the data.
+    """
+    if said is None:
+        return prepare_customer_text(output) or ""
+    references = (workflow.order.number if workflow.order else "", workflow.reference)
+    unsafe = find_unsafe_language(said.customer_message, allowed_references=references)
+    if NOT_KEPT.isdisjoint(unsafe):
+        return output
+    masked = mask(said.customer_message, lambda _kind: MASK)
+    return json.dumps(replace(said, customer_message=masked).as_document())
 
 
 def _proposed_by(workflow: RefundWorkflow, outcome: ProposalOutcome) -> Actor:

@@ -49,7 +49,7 @@ class Model:
 @pytest.fixture
 def order(db):
     order = make_duplicate_order(number="2841", description="Blue kettle").order
-    make_policy(merchant=order.merchant, guidance="Whoever paid a thing again is helped.")
+    make_policy(merchant=order.merchant, guidance="Whoever paid a thing again, we want to help.")
     return order
 
 
@@ -161,13 +161,9 @@ def test_a_draft_that_claims_more_than_the_state_is_dropped_and_the_catalogue_sp
 
 @pytest.mark.parametrize("surface", ["note", "guidance"])
 def test_what_the_shop_wrote_for_itself_is_not_passed_on(browser, order, decided, surface):
-    private = "They return everything, look again."
+    private = "They return everything, explaining nothing."
     Order.objects.update(note=private if surface == "note" else "")
-    said = (
-        "You return everything."
-        if surface == "note"
-        else "It is said that whoever paid a thing again is helped."
-    )
+    said = "Thank you for explaining it." if surface == "note" else "We want to help."
     workflow = decided(customer_message=f"Thank you for your patience. {said}")
     assert workflow.state == "REQUIRES_HUMAN_APPROVAL"
     assert "assistant-draft" not in page_of(browser, workflow).content.decode()

@@ -58,6 +58,22 @@ def test_one_persons_failures_never_open_it(trial):
     assert trial.state == "CLOSED"
 
 
+def test_one_persons_failures_do_not_make_the_rate_for_everybody(trial):
+    trial.answer(12)
+    for _ in range(40):
+        assert trial.ask(TIMED_OUT, by="the same")
+    assert trial.ask(FAILED, by="person-0")
+    assert trial.ask(FAILED, by="person-1")
+    assert trial.state == "CLOSED"
+
+
+def test_one_persons_answers_do_not_hide_what_fails_for_everybody(trial):
+    for _ in range(40):
+        assert trial.ask(ANSWERED, by="the same")
+    trial.fail(6)
+    assert trial.state == "OPEN"
+
+
 def test_the_window_rolls(trial):
     trial.fail(5)
     trial.clock.forward(60)

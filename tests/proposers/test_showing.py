@@ -96,8 +96,8 @@ def test_a_long_draft_is_dropped_within_a_second(draft):
 @pytest.mark.parametrize(
     ("draft", "private"),
     [
-        ("Thank you. It seems suspicious to us, so we look at it.", "Suspicious buyer, returned thrice."),
-        ("Thank you. You do not pay, so we look at it.", "They do not pay on time."),
+        ("Thank you for explaining it. I looked at your request.", "Explaining a lot, returned thrice."),
+        ("Thank you. A person has your case.", "Her bank has your case too."),
         ("Thank you for the wait. Your case is with the team.", "WITH THE TEAM since May"),
     ],
 )

@@ -13,6 +13,7 @@ from refunds.models import Proposal, RefundWorkflow
 from refunds.proposers import asking
 from refunds.proposers.customer_text import MASK
 from refunds.proposers.deterministic import DeterministicProposer
+from refunds.proposers.guardrails import find_unsafe_language
 from refunds.proposers.port import (
     Declined,
     DeclinedKind,
@@ -20,6 +21,8 @@ from refunds.proposers.port import (
     Unavailable,
     UnavailableKind,
 )
+from refunds.proposers.schema import parse_proposal
+from refunds.proposers.showing import Standing, reasons_to_drop
 from refunds.stages import s06_propose_action
 from refunds.stages.s06_propose_action import ask_for_proposal, record_proposal
 from refunds.stages.s12_commit_evidence import evidence_transaction
@@ -37,6 +40,7 @@ from tests.stages.proposals import DOCUMENT, GOOD
 from tests.stages.trail import last_move, nothing_written, path
 
 pytestmark = pytest.mark.django_db
+ANY_STANDING = Standing(duplicate_verified=True, approved=True, with_people=True)
 INCOMPLETE = json.dumps({"recommended_action": "issue_refund"})
 INVENTED = json.dumps(DOCUMENT | {"amount": 999999})
 
@@ -133,6 +137,43 @@ def test_a_proposal_is_stored_untrusted_and_moves_the_request(workflow, models):
         "documents": [],
     }
     assert "Two charges" not in json.dumps(event.evidence)
+
+
+@pytest.mark.parametrize(
+    ("draft", "secret"),
+    [
+        ("I checked your card 4242 4242 4242 4242 for you.", "4242 4242"),
+        ("I checked it for you, and your password is hunter2.", "hunter2"),
+        ("I checked it for you, write to jane@mail.example about it.", "jane@"),
+        ("I checked it for you, call +1 202 555 0143 about it.", "0143"),
+        ("I checked it for you with sk_live_51Habcdefghij.", "51H"),
+        ("I checked your account DE89 3704 0044 0532 0130 00 for you.", "0532"),
+    ],
+)
+def test_sensitive_data_in_a_draft_is_not_stored_and_the_draft_still_fails(workflow, models, draft, secret):
+    text = json.dumps(DOCUMENT | {"customer_message": draft})
+    models(Scripted(said(text)))
+    proposal = propose(workflow)
+    assert secret not in proposal.draft.body
+    assert MASK in json.loads(proposal.draft.body)["customer_message"]
+    assert (proposal.output_class, proposal.output_sha256) == ("VALID", text_sha256(text))
+    kept = parse_proposal(proposal.draft.body)
+    assert "MASKED" in find_unsafe_language(kept.customer_message)
+    assert reasons_to_drop(kept.customer_message, ANY_STANDING) != ()
+
+
+def test_an_action_that_changes_while_the_form_is_repaired_is_not_taken(workflow, models):
+    careful = json.dumps(DOCUMENT | {"recommended_action": "ask_person", "mood": "calm"})
+    models(Scripted(said(careful), said(GOOD)))
+    proposal = propose(workflow)
+    assert (proposal.output_class, proposal.detail) == ("REJECT", "CHANGED_IN_REPAIR")
+    assert (proposal.recommended_action, proposal.requests) == ("", 2)
+
+
+@pytest.mark.parametrize("earlier", [INCOMPLETE, "{recommended_action: Issue-Refund", "I can help with it."])
+def test_a_repair_that_keeps_the_action_is_taken(workflow, models, earlier):
+    models(Scripted(said(earlier), said(GOOD)))
+    assert propose(workflow).output_class == "VALID"
 
 
 def test_a_proposal_changes_nothing_of_the_command(workflow, models):

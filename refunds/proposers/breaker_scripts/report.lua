@@ -35,11 +35,18 @@ redis.call('ZADD', KEYS[2], now, outcome .. '|' .. ARGV[5] .. '|' .. token)
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - tonumber(ARGV[6]))
 redis.call('ZREMRANGEBYRANK', KEYS[2], 0, -1 - tonumber(ARGV[7]))
 redis.call('PEXPIRE', KEYS[2], ARGV[14])
-local questions = redis.call('ZRANGE', KEYS[2], 0, -1)
-local failed, timed_out, people, seen = 0, 0, 0, {}
+local questions = redis.call('ZREVRANGE', KEYS[2], 0, -1)
+-- Of one person only so many of the newest questions count, so that whoever asks most does not decide the rates.
+local most_of_one = math.ceil(tonumber(ARGV[8]) / tonumber(ARGV[9]))
+local counted, failed, timed_out, people, seen, asked = 0, 0, 0, 0, {}, {}
 for _, question in ipairs(questions) do
   local kind, person = string.match(question, '^(.-)|(.-)|')
-  if kind ~= 'ANSWERED' then
+  asked[person] = (asked[person] or 0) + 1
+  local counts = asked[person] <= most_of_one
+  if counts then
+    counted = counted + 1
+  end
+  if counts and kind ~= 'ANSWERED' then
     failed = failed + 1
     if kind == 'TIMED_OUT' then
       timed_out = timed_out + 1
@@ -50,7 +57,7 @@ for _, question in ipairs(questions) do
   end
 end
 local enough = #questions >= tonumber(ARGV[8]) and people >= tonumber(ARGV[9])
-local too_many = failed >= tonumber(ARGV[10]) * #questions or timed_out >= tonumber(ARGV[11]) * #questions
+local too_many = failed >= tonumber(ARGV[10]) * counted or timed_out >= tonumber(ARGV[11]) * counted
 if enough and too_many then
   return open()
 end
