@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from refunds.gateways.contract import STRIPE_V1
 from refunds.gateways.port import (
+    NO_MONEY,
     AnswerClass,
     EventFact,
     LookupAnswer,
@@ -292,6 +293,33 @@ def test_a_refusal_with_nothing_in_doubt_is_confirmed_by_the_list_at_once():
     known = OperationFacts("rfop_1", 4999, "USD", None, (AttemptFacts(NOW, _A.REFUSED, 400),))
     foreign = found(operation_id=None, processor_reference="re_dashboard")
     assert look(known, [foreign]).verdict is _V.CONFIRMED_REJECTED
+
+
+@pytest.mark.failure("F007")
+@given(
+    most=st.none() | st.integers(4999, 20_000),
+    listed=st.lists(st.tuples(st.integers(1, 9_000), st.sampled_from(ProviderStatus)), max_size=3),
+)
+def test_a_refusal_because_money_is_back_is_believed_only_where_listed_refunds_account_for_it(most, listed):
+    attempts = (
+        AttemptFacts(NOW - timedelta(hours=2), None, None),
+        AttemptFacts(NOW - timedelta(hours=1), _A.REFUSED, 400, went_back_before=True),
+    )
+    known = replace(OURS, attempts=attempts, most_refundable=most)
+    refunds = tuple(
+        found(
+            status,
+            operation_id=None,
+            processor_reference=f"re_{number}",
+            amount_minor_units=amount,
+            created_at=NOW - timedelta(days=9),
+        ).refunds[0]
+        for number, (amount, status) in enumerate(listed)
+    )
+    back = [amount for amount, status in listed if status not in NO_MONEY]
+    explained = bool(back) and (most is None or sum(back) + 4999 > most)
+    verdict = look(known, [replace(nothing_listed(), refunds=refunds)]).verdict
+    assert verdict is (_V.CONFIRMED_REJECTED if explained else _V.NOT_FOUND_YET)
 
 
 def nothing_listed():

@@ -17,6 +17,7 @@ def attempts_of(operation_id: str) -> tuple[AttemptFacts, ...]:
             "response__error_type",
             "response__error_code",
             "response__retry_forbidden",
+            "response__went_back_before",
             "account",
             "livemode",
         )
@@ -29,8 +30,9 @@ def attempts_of(operation_id: str) -> tuple[AttemptFacts, ...]:
             error_type or "",
             error_code or "",
             retry_forbidden=bool(forbidden),
+            went_back_before=bool(went_back),
             account=account,
             livemode=livemode,
         )
-        for started_at, cls, status, error_type, error_code, forbidden, account, livemode in rows
+        for started_at, cls, status, error_type, error_code, forbidden, went_back, account, livemode in rows
     )

@@ -52,6 +52,9 @@ class GatewayResponse(AppendOnlyModel):
     provider_request_id = models.CharField(max_length=255, blank=True)
     replayed = models.BooleanField(default=False)
     retry_forbidden = models.BooleanField(default=False, db_default=False)
+    went_back_before = models.BooleanField(
+        default=False, db_default=False, help_text="Refused because money of the payment is back already."
+    )
     body_sha256 = models.CharField(max_length=64, blank=True)
     detail = models.CharField(max_length=200, blank=True)
     received_at = models.DateTimeField()

@@ -343,6 +343,7 @@ def _keep_response(attempt_id: str, answer: GatewayAnswer, now: datetime) -> Non
         provider_request_id=(answer.request_id or "")[:255],
         replayed=answer.replayed,
         retry_forbidden=answer.retry_forbidden,
+        went_back_before=answer.went_back_before,
         body_sha256=answer.body_sha256 or "",
         detail=answer.detail[:200],
         received_at=now,

@@ -21,6 +21,7 @@ class AttemptFacts:
     error_type: str = ""
     error_code: str = ""
     retry_forbidden: bool = False
+    went_back_before: bool = False  # refused because money of the payment is back already
     account: str = ""
     livemode: bool | None = None  # None: it was not kept
 
@@ -51,6 +52,7 @@ class OperationFacts:
     livemode: bool | None = None
     payment_reference: str = ""  # as the operation names its payment; empty: it is not compared
     references_of_others: frozenset[str] = frozenset()  # refunds that other operations are known by
+    most_refundable: int | None = None  # what was captured and is not with the bank; None: it is not compared
 
     @property
     def doubtful(self) -> tuple[AttemptFacts, ...]:

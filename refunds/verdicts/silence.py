@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from refunds.gateways.contract import ProviderContract
-from refunds.gateways.port import AnswerClass, LookupAnswer
+from refunds.gateways.port import NO_MONEY, AnswerClass, LookupAnswer
 from refunds.states import CheckVerdict
 from refunds.verdicts.facts import AttemptFacts, Judgement, OperationFacts
 
@@ -53,7 +53,7 @@ class Silence:
         refused = facts.newest is not None and facts.newest.answer_class is AnswerClass.REFUSED
         conditions: tuple[Callable[[], str | None], ...] = (self._contract_is_current,)
         if facts.doubtful or not refused:
-            conditions += (*self._about_time, *self._about_the_payment)
+            conditions += (*self._about_time, *self._about_the_payment, self._refusal_is_explained)
         for condition in conditions:
             obstacle = condition()
             if obstacle is not None:
@@ -148,6 +148,25 @@ class Silence:
             if refund.created_at is None or refund.created_at >= first
         ]
         return f"not listed under our id, but {new[0]} is new and may be ours" if new else None
+
+    def _refusal_is_explained(self) -> str | None:
+        """A refusal because money is back already may speak of the very refund that an earlier attempt made."""
+        newest, most = self.facts.newest, self.facts.most_refundable
+        if newest is None or not newest.went_back_before or not self.facts.doubtful:
+            return None
+        listed = {
+            refund.processor_reference: refund.amount_minor_units
+            for lookup in self.lookups
+            for refund in lookup.refunds
+            if refund.status not in NO_MONEY
+        }
+        too_much = most is None or sum(listed.values()) + self.facts.amount_minor_units > most
+        if listed and too_much:
+            return None
+        return (
+            "not listed, but the newest attempt was refused because money is back already, and the refunds that "
+            "are listed do not account for it: ours may be among those that are not"
+        )
 
     @property
     def _in_sight(self) -> tuple[LookupAnswer, ...]:

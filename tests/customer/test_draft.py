@@ -185,7 +185,7 @@ def test_what_a_house_text_says_for_staff_is_not_passed_on(browser, order, decid
 
 def test_the_words_by_which_a_house_text_is_found_are_no_secret(browser, order, decided):
     make_house_text(merchant=order.merchant, title="Duplicate charge", body="Apologise briefly.")
-    said = "Thank you. A colleague looks at the duplicate charge for you."
+    said = "Thank you. We can see a duplicate charge on your order. A colleague looks at it for you."
     workflow = decided(customer_message=said)
     assert Proposal.objects.get().documents
     assert said in text_of(page_of(browser, workflow))

@@ -55,6 +55,32 @@ def test_more_than_is_left_on_a_second_try_leads_to_the_refund_of_the_first(desk
     desk.assert_books_agree()
 
 
+@pytest.mark.failure("F007")
+@pytest.mark.parametrize("code", [None, "amount_too_large", "charge_already_refunded"])
+def test_a_refusal_that_no_listed_refund_accounts_for_frees_nothing(desk, code):
+    """The list still hides the refund of the first submission, of which the refusal of the second one speaks."""
+    made, operation = proven_absent_although_booked(desk)
+    desk.sim.set_undocumented(over_refund_code=code)
+    desk.sim.forget_keys()
+
+    assert send(desk, operation).state == "STATUS_UNKNOWN"
+    for _ in range(6):
+        desk.later(minutes=10)
+        desk.scan()
+
+    assert path(operation)[-1] == "STATUS_UNKNOWN"
+    assert "ours may be among those that are not" in operation.checks.last().explanation[-1]
+    assert conservation_of(made.refunded.pk).remaining == 0
+    assert told(operation.workflow_id)["status"]["key"] == "REFUND_BEING_VERIFIED"
+    desk.sim.set_undocumented(lag_list_seconds=0.0)
+    for _ in range(6):
+        desk.later(minutes=30)
+        desk.scan()
+    assert path(operation)[-1] == "COMPLETED"
+    assert len(desk.posts()) == 2
+    desk.assert_books_agree()
+
+
 @pytest.mark.failure("F009")
 def test_a_second_partial_refund_of_the_payment_is_sent_and_the_lost_first_one_is_only_looked_up(desk):
     merchant = desk.shop()

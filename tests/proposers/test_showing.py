@@ -119,8 +119,9 @@ def test_a_draft_without_words_is_dropped(draft):
 
 def test_a_word_of_the_cases_codes_is_no_secret_and_what_stands_around_it_is():
     private = "Duplicate charges: ask the courier whether it was suspicious."
-    standing = replace(WITH_PEOPLE, private_texts=(private,), plain_words=frozenset({"duplicate", "charges"}))
-    draft = "Thank you. Somebody looks at the duplicate charges."
+    codes = frozenset({"duplicate", "charges"})
+    standing = replace(WITH_PEOPLE, duplicate_verified=True, private_texts=(private,), plain_words=codes)
+    draft = "Thank you. We can see the duplicate charges on your order."
     assert reasons_to_drop(draft, standing) == ()
     assert reasons_to_drop(draft, replace(standing, plain_words=frozenset())) == ("REPEATS_PRIVATE",)
     for told in ("Somebody asks the courier.", "Duplicate charges ask a lot of you.", "It was suspicious."):
