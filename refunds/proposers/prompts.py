@@ -22,7 +22,7 @@ from refunds.proposers.reading import (
 from refunds.proposers.schema import PROPOSAL_SCHEMA, SCHEMA_VERSION, Malformed, parse_proposal
 from refunds.proposers.templates import PromptTemplate, load_template
 
-PROPOSE_ACTION: Final = load_template("propose_action", 2)
+PROPOSE_ACTION: Final = load_template("propose_action", 3)
 READ_MESSAGE: Final = load_template("read_message", 1)
 PROMPT_VERSION: Final = PROPOSE_ACTION.label
 # Of every question that a model is asked, and of every answer.

@@ -1,9 +1,11 @@
 """Claims in wordings that no list of bad wordings holds, and the sentences that may be shown; our own words."""
 
+import re
 import time
 
 import pytest
 
+from refunds.proposers.prompts import PROPOSE_ACTION
 from refunds.proposers.showing import Standing, reasons_to_drop
 from tests.proposers.test_guardrails import POLITE
 
@@ -227,6 +229,23 @@ def test_a_claim_is_dropped_however_it_is_worded(draft):
 )
 def test_a_known_form_is_shown_exactly_where_it_holds(draft, standings):
     assert [standing for standing in STANDINGS if reasons_to_drop(draft, standing) == ()] == standings
+
+
+def test_every_sentence_that_the_prompt_suggests_can_be_shown_where_it_is_suggested():
+    said = PROPOSE_ACTION.instructions.partition("choose plain ones, such as:")[2]
+    always, verified, with_people = (
+        re.findall(r'"([A-Z][^"]+\.)"', line) for line in re.split(r"\n  - ", said)[1:]
+    )
+    assert (len(always), len(verified), len(with_people)) == (4, 1, 2)
+    holds_in = (STANDINGS, [WITH_PEOPLE, APPROVED], [WITH_PEOPLE, UNCLEAR])
+    dropped = [
+        (draft, standing)
+        for drafts, standings in zip((always, verified, with_people), holds_in, strict=True)
+        for draft in drafts
+        for standing in standings
+        if reasons_to_drop(draft, standing)
+    ]
+    assert dropped == []
 
 
 def test_enough_of_what_a_polite_model_says_can_be_shown_in_some_state():

@@ -23,7 +23,7 @@ def test_an_answer_is_handed_on_word_for_word_with_its_evidence(simulator):
 
     assert isinstance(result, Proposed)
     assert result.model_snapshot == "demo-proposer-1-2026-08-01"
-    assert result.prompt_version == PROMPT_VERSION == "propose_action/2"
+    assert result.prompt_version == PROMPT_VERSION == "propose_action/3"
     assert result.prompt_sha256 == PROPOSE_ACTION.sha256
     assert result.requests == 1
     assert 0 < result.latency_ms < 10_000

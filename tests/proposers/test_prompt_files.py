@@ -18,6 +18,7 @@ FOLDER = Path(templates.__file__).with_name("prompt_files")
 USED = {
     "propose_action/v1": "c8d7f87003cdd6339c8258143157ce1f3d29452697a771e5dc2190ff819ab298",
     "propose_action/v2": "e22940b6e394a6061bb44c7babe8dfb5194c9943fc12838343aebc1d50a52465",
+    "propose_action/v3": "deb71c429e0116012c63b8713da33831bd720e72e3745b6ebe8a04f93cd6fc7a",
     "read_message/v1": "0f4936957d24817e6d501861eca7bbcd86616d8f5ad7033eda5d9e463b218d01",
 }
 # Another digest here means that a form was changed which qualifications are of: raise its version as well.
