@@ -1,7 +1,7 @@
 """Tasks: ids in, one call down, nudges out; a broker that is down costs time and nothing else."""
 
 import inspect
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from celery import current_app, signals
@@ -382,3 +382,28 @@ def test_a_database_that_is_away_costs_the_count_and_no_second_error(monkeypatch
 
     monkeypatch.setattr(tasks.Tally, "add", away)
     assert tasks.submit_operation.apply(kwargs={}).failed()
+
+
+@pytest.mark.parametrize(
+    ("took_ms", "seconds", "asked"),
+    [
+        (0, 0, True),
+        (3_000, 59, False),
+        (3_000, 60, True),
+        (10_000_000, 479, False),
+        (10_000_000, 480, True),
+        (3_000, -1, True),  # the clock was put back: nobody waits for the old one
+    ],
+)
+def test_the_check_of_the_invariants_rests_in_proportion_to_what_it_took(
+    monkeypatch, took_ms, seconds, asked
+):
+    last = datetime(2026, 11, 30, 12, tzinfo=UTC)
+    Heartbeat.record("check_invariants", now=last, found=0, took_ms=took_ms)
+    monkeypatch.setattr(tasks, "now_utc", lambda: last + timedelta(seconds=seconds))
+    tasks.check_invariants()
+    beat = Heartbeat.objects.get(pk="check_invariants")
+    assert (beat.beat_at == last + timedelta(seconds=seconds)) is asked
+    assert beat.summary["found"] == 0
+    if asked:  # and was told anew
+        assert 0 <= beat.summary["took_ms"] < 10_000
