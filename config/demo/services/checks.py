@@ -56,6 +56,7 @@ DJANGO = (
     ),
 )
 TESTS = (Check("tests", (*PYTHON, "pytest", "-n", "2", "-m", "not slow")),)
+# They wait more than they work, and some for minutes: two at a time, each handed out alone (no groups are named).
 SLOW = (Check("slow tests", (*PYTHON, "pytest", "-n", "2", "--dist", "loadgroup", "-m", "slow")),)
 
 
