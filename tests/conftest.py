@@ -4,6 +4,7 @@ import pytest
 
 from ledger import tracing
 from refunds.evidence.policy import policy_of
+from refunds.selectors.model_qualifications import forget_qualifications
 
 pytest_plugins = ["tests.failures.plugin"]
 
@@ -17,6 +18,7 @@ def _no_leaking_trace():
 
 
 @pytest.fixture(autouse=True)
-def _no_remembered_policies():
-    """Begin every test without policy versions of another: rows never change in production, but go in tests."""
+def _nothing_remembered():
+    """Begin every test without what a process remembers of rows: in production they never go, in tests they do."""
     policy_of.cache_clear()
+    forget_qualifications()

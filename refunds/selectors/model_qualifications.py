@@ -1,5 +1,6 @@
 """What is known of models: the newest evaluation of a configuration, and the endpoints that were ever evaluated."""
 
+import time
 from collections.abc import Collection
 from datetime import datetime
 from typing import Final
@@ -11,13 +12,38 @@ from refunds.proposers.router import Admission, RoutedModel
 
 _MOST_ENDPOINTS: Final = 20
 _NEWEST: Final = 500  # rows that are looked through for them
+# Every request asks, and evaluations are days apart. Only what passed is remembered: a new model is asked at once.
+REMEMBERED_SECONDS: Final = 5.0
+_passed: dict[frozenset[str], tuple[float, tuple[Qualification, ...]]] = {}
 
 
 def get_admission(line: Line, *, now: datetime, asked_for: str) -> Admission:
-    """Return what decides who of the line may be asked now: no query where no model is in it."""
-    routed = [model.configuration.sha256 for _, model in line if isinstance(model, RoutedModel)]
-    known = newest_qualifications(configurations=routed) if routed else ()
-    return Admission(now=now, qualifications=known, asked_for=asked_for)
+    """Return what decides who of the line may be asked now: no query where no model is in it.
+
+    An evaluation that a model failed meanwhile counts within five seconds; one that expires counts at once.
+    """
+    routed = frozenset(model.configuration.sha256 for _, model in line if isinstance(model, RoutedModel))
+    return Admission(now=now, qualifications=_remembered(routed), asked_for=asked_for)
+
+
+def forget_qualifications() -> None:
+    """Ask for them anew next time."""
+    _passed.clear()
+
+
+def _remembered(configurations: frozenset[str]) -> tuple[Qualification, ...]:
+    if not configurations:
+        return ()
+    read_at = time.monotonic()
+    since, known = _passed.get(configurations, (float("-inf"), ()))
+    if read_at - since < REMEMBERED_SECONDS:
+        return known
+    known = newest_qualifications(configurations=configurations)
+    if len(known) == len(configurations) and all(each.passed for each in known):
+        _passed[configurations] = (read_at, known)
+    else:
+        _passed.pop(configurations, None)
+    return known
 
 
 def newest_qualifications(*, configurations: Collection[str]) -> tuple[Qualification, ...]:

@@ -16,6 +16,7 @@ from refunds.proposers.breaker import Permit
 from refunds.proposers.deterministic import DeterministicProposer
 from refunds.proposers.port import Declined, DeclinedKind, Proposed, Unavailable, UnavailableKind
 from refunds.proposers.router import RoutedModel
+from refunds.selectors.model_qualifications import forget_qualifications
 from refunds.stages.s01_authorize_request import identify_customer
 from refunds.states import WorkflowState
 from tests.factories import (
@@ -288,6 +289,7 @@ def test_a_configured_model_reads_only_while_it_is_qualified(waiting, monkeypatc
         0,
     )  # asked, and not the one that qualified
     qualify_model(base_url="http://model.test/v1", snapshot="reader-2026")
+    forget_qualifications()  # seconds later
     model.answers.append(reading())
     read(waiting)
     assert MessageReading.objects.get().reader == configuration.model

@@ -1,7 +1,13 @@
 import pytest
 
-from refunds.selectors.model_qualifications import evaluated_endpoints, newest_qualifications
-from tests.factories import model_configuration, qualify_model
+from refunds.proposers.router import RoutedModel
+from refunds.selectors import model_qualifications
+from refunds.selectors.model_qualifications import (
+    evaluated_endpoints,
+    get_admission,
+    newest_qualifications,
+)
+from tests.factories import NOW, model_configuration, qualify_model
 
 pytestmark = pytest.mark.django_db
 URL, OTHER = "https://models.example.com/v1", "https://other.example.com/v1"
@@ -50,3 +56,55 @@ def test_the_metrics_show_so_many_models_at_most():
     for number in range(25):
         qualify_model(base_url=URL, model=f"model-{number}")
     assert len(evaluated_endpoints()) == 20
+
+
+def line(*models):
+    return [
+        *(
+            (each, RoutedModel(proposer=None, configuration=configuration(model=each), breaker=None))
+            for each in models
+        ),
+        ("deterministic", None),
+    ]
+
+
+def admitted(wanted):
+    found = get_admission(wanted, now=NOW, asked_for="somebody").qualifications
+    return {each.model: each.passed for each in found}
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(model_qualifications.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_what_passed_is_remembered_for_five_seconds(clock, django_assert_num_queries):
+    qualify_model(base_url=URL, model="first")
+    qualify_model(base_url=URL, model="second")
+    wanted = line("first", "second")
+    with django_assert_num_queries(1):
+        assert admitted(wanted) == admitted(wanted) == {"first": True, "second": True}
+    qualify_model(base_url=URL, model="first", passed=False)
+    clock[0] += 4.9
+    assert admitted(wanted) == {"first": True, "second": True}
+    assert admitted(line("first")) == {"first": False}  # another line remembers nothing of this one
+    clock[0] += 0.1
+    assert admitted(wanted) == {"first": False, "second": True}
+
+
+@pytest.mark.parametrize("passed", [None, False])
+def test_what_did_not_pass_is_asked_for_each_time(clock, passed):
+    qualify_model(base_url=URL, model="second")
+    if passed is not None:
+        qualify_model(base_url=URL, model="first", passed=passed)
+    wanted = line("first", "second")
+    assert admitted(wanted).get("first") is passed
+    qualify_model(base_url=URL, model="first")
+    assert admitted(wanted) == {"first": True, "second": True}
+
+
+def test_without_a_model_nothing_is_asked(django_assert_num_queries):
+    with django_assert_num_queries(0):
+        assert admitted(line()) == {}
