@@ -75,7 +75,7 @@ def _evidence(case: ReviewCase, workflow: RefundWorkflow, reviewer: Reviewer, no
         order=_order(workflow),
         ledger=_ledger(workflow, operations),
         finding=_finding(workflow),
-        policy=_policy(workflow.policy_id, workflow.currency),
+        policy=_policy(workflow),
         rules=_rules(workflow),
         approval=_approval(approvals[0], votes, reviewer) if approvals else None,
         operations=list_operations(operations, list_proposals(proposals, reviewer)),
@@ -171,10 +171,12 @@ def _finding(workflow: RefundWorkflow) -> FindingFacts | None:
     )
 
 
-def _policy(policy_id: int | None, currency: str) -> PolicyFacts | None:
-    if not policy_id:
+def _policy(workflow: RefundWorkflow) -> PolicyFacts | None:
+    """Return the version with its limit in the command's currency, or the order's while there is no command."""
+    if not workflow.policy_id:
         return None
-    version = PolicyVersion.objects.get(pk=policy_id)
+    version = PolicyVersion.objects.get(pk=workflow.policy_id)
+    currency = workflow.currency or (workflow.order.currency if workflow.order else "")
     try:
         limit = parse_rules(version.rules).auto_limit(currency)
     except PolicyRulesError:

@@ -141,6 +141,16 @@ def test_look_alikes_show_every_charge_of_the_order(reviewer, merchant):
     assert (case.approval, case.finding.target_reference, case.amount) == (None, "", "")
 
 
+def test_the_limit_is_in_the_currency_of_the_order_while_there_is_no_command(reviewer, as_reviewer, merchant):
+    order = make_order(customer__merchant=merchant, total_minor_units=4_999)
+    workflow = workflow_in_state(WorkflowState.MANUAL_REVIEW, order=order, reason="DISPUTE_OPEN")
+    assert (workflow.currency, order.currency) == ("", "USD")
+    assert evidence_of(reviewer, workflow).policy.auto_limit == "$100.00"
+    page = page_of(as_reviewer, workflow)
+    assert "Automatic up to $100.00." in page.text
+    assert "Nothing is automatic in this currency." not in page.text
+
+
 def test_a_request_without_any_evidence_yet_is_shown_too(as_reviewer, merchant):
     workflow = workflow_in_state(WorkflowState.EVIDENCE_PENDING, order=order_at(merchant))
     move_workflow(workflow, WorkflowState.MANUAL_REVIEW, reason="POLICY_MISSING")

@@ -1,4 +1,4 @@
-"""A hypothesis state machine over the product: what the article promises, as a model that knows nothing of the code.
+"""A hypothesis state machine over the product: what it promises, as a model that knows nothing of the code.
 
 The model keeps what anybody outside could know: what was asked, decided and switched, and what the provider's network
 saw. From that alone it says what must be true of the desk after every rule.
@@ -147,7 +147,7 @@ class Desk(RuleBasedStateMachine):
         for _ in range(1 + twice):
             assert self.run.deliver(event) == 200
 
-    # -- what the article promises
+    # -- what the product promises
     @invariant()
     def nothing_is_broken(self) -> None:
         """Everything that is asked after every step of every run."""
