@@ -58,8 +58,8 @@ def check_body(text: str) -> str:
     _refuse_empty(plain, "body")
     if len(plain) > MAX_BODY:
         raise DocumentRefusedError("BODY_TOO_LONG", "body", f"Use at most {MAX_BODY} characters.")
-    refuse_unfit(plain, "body", "text")
     body = _BREAK.sub(PARAGRAPH_BREAK, plain)
+    refuse_unfit(body, "body", "text")  # as it is stored: what far apart lines held may stand together now
     paragraphs = body.split(PARAGRAPH_BREAK)
     if len(paragraphs) > MAX_PARAGRAPHS:
         raise DocumentRefusedError("TOO_MANY_PARAGRAPHS", "body", f"Use at most {MAX_PARAGRAPHS} paragraphs.")

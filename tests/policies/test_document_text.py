@@ -54,6 +54,11 @@ def test_the_longest_text_is_taken():
     assert len(body) <= MAX_BODY
 
 
+def test_empty_lines_do_not_part_what_stands_together_once_stored():
+    far = " \n" * 30
+    assert code_of(check_body, f"4242 4242\n{far}4242 4242") == "BODY_HAS_CARD_NUMBER"
+
+
 HIDDEN = {
     "NUL": "\x00", "bell": "\x07", "DEL": "\x7f", "surrogate": "\ud800", "override": "\u202e", "isolate": "\u2066",
     "zero width space": "\u200b", "joiner": "\u200d", "soft hyphen": "\u00ad", "byte order mark": "\ufeff",
