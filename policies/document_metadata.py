@@ -46,7 +46,7 @@ def check_metadata(text: str) -> Metadata:
 
     Names to texts, whole numbers, true, false or null. Raises DocumentRefusedError: METADATA_TOO_LONG,
     METADATA_NOT_JSON, METADATA_NOT_AN_OBJECT, METADATA_NESTED, METADATA_NAME_TWICE, METADATA_TOO_MANY,
-    METADATA_NUMBER, METADATA_NAME, METADATA_VALUE_TOO_LONG, and what ``refuse_unfit`` says of a value.
+    METADATA_NUMBER, METADATA_NAME, METADATA_VALUE_TOO_LONG, and what ``refuse_unfit`` says of a name or value.
     """
     if not text.strip():
         return Metadata({}, ())
@@ -128,6 +128,8 @@ def _checked_value(value: str | int | bool | None) -> str | int | bool | None:  
         if len(value) > MAX_VALUE:
             raise _refused("VALUE_TOO_LONG", f"Use at most {MAX_VALUE} characters for one value.")
         refuse_unfit(value, FIELD, "metadata")
+    elif isinstance(value, int) and not isinstance(value, bool):
+        refuse_unfit(str(value), FIELD, "metadata")
     return value
 
 

@@ -141,6 +141,8 @@ def test_no_text_makes_a_fault(text):
         ('{"a": "\u202e"}', "NOT_READABLE"),
         ('{"a": "4242 4242 4242 4242"}', "HAS_CARD_NUMBER"),
         ('{"a": "ana@example.com"}', "HAS_EMAIL"),
+        ('{"a": 378282246310005}', "HAS_CARD_NUMBER"),  # fifteen digits: a number is no way round
+        ('{"a": -4222222222222}', "HAS_CARD_NUMBER"),
         ('{"\u0430pproved": true}', "NAME"),  # a Cyrillic letter that looks like an a
         ('{"<b>": 1}', "NAME"),
         (json.dumps({"a": "x" * 201}), "VALUE_TOO_LONG"),
