@@ -39,6 +39,7 @@ _ENGLISH: Final = frozenset(
     )
 )
 _ONE_IN: Final = 12
+_NAMED: Final = r"(?:(?<=\border )|(?<=\bpurchase )|(?<=\brequest )|(?<=\bcase ))"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,18 +72,21 @@ def find_unsafe_language(text: str, *, allowed_references: tuple[str, ...] = ())
 
 
 def fold_without(draft: str, references: tuple[str, ...]) -> str:
-    """Return a draft as the forms of sentences are written: folded, line breaks kept, without these identifiers."""
+    """Return a draft as the forms of sentences are written: folded, line breaks kept, without these identifiers.
+
+    Only where one stands behind what it names: "order 50", but not "charged 50 twice", where it reads as an amount.
+    """
     lines = (_fold(line) for line in unicodedata.normalize("NFKC", draft).splitlines())
-    return "\n".join(_remove_references(line, references) for line in lines)
+    return "\n".join(_remove_references(line, references, behind=_NAMED) for line in lines)
 
 
 def _fold(text: str) -> str:
     return _SPACES.sub(" ", _DASHES.sub("-", text.casefold().translate(_QUOTES)))
 
 
-def _remove_references(folded: str, references: tuple[str, ...]) -> str:
+def _remove_references(folded: str, references: tuple[str, ...], *, behind: str = r"(?<![\w#])") -> str:
     for reference in filter(None, map(_fold, references)):
-        folded = re.sub(rf"(?<![\w#])#?{re.escape(reference)}(?!\w)", "", folded)
+        folded = re.sub(rf"{behind}#?{re.escape(reference)}(?!\w)", "", folded)
     return folded
 
 

@@ -231,6 +231,22 @@ def test_a_known_form_is_shown_exactly_where_it_holds(draft, standings):
     assert [standing for standing in STANDINGS if reasons_to_drop(draft, standing) == ()] == standings
 
 
+@pytest.mark.parametrize(
+    "draft",
+    [
+        "You were charged 2841 twice.",
+        "We found a duplicate charge 2841.",
+        "We found two 2841 charges.",
+        "I can now submit the duplicate charge 2841 for refund.",
+        "It can be submitted for a 2841 refund.",
+        "2841 people will check this request.",
+        "We apologize for the 2841 confusion.",
+    ],
+)
+def test_an_own_number_stands_for_no_amount_and_no_count(draft):
+    assert [standing for standing in STANDINGS if reasons_to_drop(draft, standing) == ()] == []
+
+
 def test_every_sentence_that_the_prompt_suggests_can_be_shown_where_it_is_suggested():
     said = PROPOSE_ACTION.instructions.partition("choose plain ones, such as:")[2]
     always, verified, with_people = (
