@@ -1,14 +1,14 @@
 """A merchant's own texts: one person uploads one, another approves exactly it, and anybody who may takes it away.
 
-Each function is one transaction; the locks are taken in the order text, approval. Nothing here reads what a text
-says: it never decides, and an approval only lets a model be given it.
+Each function is one transaction; the locks are taken in the order merchant, text, approval. Nothing here reads what
+a text says: it never decides, and an approval only lets a model be given it.
 """
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 
 from approvals.models import ApprovalRequest
@@ -18,6 +18,7 @@ from ledger.actors import Actor
 from ledger.canonical import canonical_sha256
 from ledger.ids import new_id
 from ledger.intake import IntakeRefusedError, check_note
+from ledger.models import Merchant
 from ledger.transitions import Why, commit_transition, create_with_event, lock_row
 from policies.document_metadata import check_metadata
 from policies.document_text import check_body, check_language, check_title
@@ -73,14 +74,11 @@ def upload_text(asked: Upload, *, now: datetime) -> Uploaded:
         created_at=now,
     )
     document.content_sha256 = document.digest()
-    _require_room(document)
-    try:
-        with transaction.atomic():
-            _put_before_others(document, actor, now)
-    except IntegrityError as error:
-        if _same(document).exists():  # a second click, at the same time
-            raise KnowledgeRefusedError("ALREADY_THERE") from error
-        raise
+    with transaction.atomic():
+        # One upload after the other: two at once would not see each other, and both take the last place.
+        Merchant.objects.select_for_update(no_key=True).get(pk=document.merchant_id)
+        _require_room(document)
+        _put_before_others(document, actor, now)
     return Uploaded(document.pk, metadata.ignored)
 
 

@@ -330,3 +330,16 @@ def test_two_equal_uploads_at_once_are_one_text():
     ended = at_once(*(lambda by=by: upload(merchant=merchant, uploader=by) for by in people))
     assert ended == ["ALREADY_THERE", "done"]
     assert KnowledgeDocument.objects.count() == ApprovalRequest.objects.count() == 1
+
+
+@committed
+@pytest.mark.failure("F066")
+def test_two_uploads_at_once_do_not_both_take_the_last_place(monkeypatch):
+    monkeypatch.setattr(house_texts, "MOST_STANDING", 1)
+    merchant = make_merchant()
+    people = [make_staff(merchant=merchant) for _ in range(2)]
+    ended = at_once(
+        *(lambda by=by: upload(merchant=merchant, uploader=by, title=f"Text of {by.pk}") for by in people)
+    )
+    assert ended == ["TOO_MANY_TEXTS", "done"]
+    assert KnowledgeDocument.objects.count() == 1
