@@ -38,7 +38,7 @@ _SOMEBODY: Final = (
     rf"(?:(?:(?:a|one|another) (?:colleague|person|specialist|member|team member|human)|somebody|someone)"
     rf"(?: (?:from|of|on|in) {_TEAM})?|{_TEAM}|people)"
 )
-_HELPED: Final = r"(?: (?:for|with) you)?(?: (?:carefully|more closely|now|first|here))?"
+_HELPED: Final = r"(?: (?:for|with) you)?(?: (?:carefully|more closely|first|here))?"
 _WHAT: Final = rf"(?:{_IT}|{_RECORDS}{_ORDER})"
 _FOR: Final = (
     r"(?:your (?:patience|message|request|question|report|understanding|time|note)|waiting|the wait|"

@@ -234,6 +234,19 @@ def test_a_known_form_is_shown_exactly_where_it_holds(draft, standings):
 @pytest.mark.parametrize(
     "draft",
     [
+        "A colleague will look at this now.",
+        "Our team is checking it now.",
+        "We asked somebody to review it now.",
+    ],
+)
+def test_nothing_says_when_people_get_to_it(draft):
+    assert reasons_to_drop(draft, WITH_PEOPLE) != ()
+    assert reasons_to_drop(draft.replace(" now", ""), WITH_PEOPLE) == ()
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
         "You were charged 2841 twice.",
         "We found a duplicate charge 2841.",
         "We found two 2841 charges.",
