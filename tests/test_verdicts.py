@@ -297,15 +297,17 @@ def test_a_refusal_with_nothing_in_doubt_is_confirmed_by_the_list_at_once():
 
 @pytest.mark.failure("F007")
 @given(
-    most=st.none() | st.integers(4999, 20_000),
+    captured=st.none() | st.integers(4999, 20_000),
     listed=st.lists(st.tuples(st.integers(1, 9_000), st.sampled_from(ProviderStatus)), max_size=3),
 )
-def test_a_refusal_because_money_is_back_is_believed_only_where_listed_refunds_account_for_it(most, listed):
+def test_a_refusal_because_money_is_back_is_believed_only_where_listed_refunds_account_for_it(
+    captured, listed
+):
     attempts = (
         AttemptFacts(NOW - timedelta(hours=2), None, None),
         AttemptFacts(NOW - timedelta(hours=1), _A.REFUSED, 400, went_back_before=True),
     )
-    known = replace(OURS, attempts=attempts, most_refundable=most)
+    known = replace(OURS, attempts=attempts, captured_minor_units=captured)
     refunds = tuple(
         found(
             status,
@@ -317,7 +319,7 @@ def test_a_refusal_because_money_is_back_is_believed_only_where_listed_refunds_a
         for number, (amount, status) in enumerate(listed)
     )
     back = [amount for amount, status in listed if status not in NO_MONEY]
-    explained = bool(back) and (most is None or sum(back) + 4999 > most)
+    explained = bool(back) and (captured is None or sum(back) + 4999 > captured)
     verdict = look(known, [replace(nothing_listed(), refunds=refunds)]).verdict
     assert verdict is (_V.CONFIRMED_REJECTED if explained else _V.NOT_FOUND_YET)
 

@@ -138,13 +138,12 @@ def _facts(
         livemode=uses_live_mode(),
         payment_reference=operation.payment_reference,
         references_of_others=known_of_others(operation, seen),
-        most_refundable=_most_refundable(operation) if attempts and attempts[-1].went_back_before else None,
+        captured_minor_units=_captured(operation) if attempts and attempts[-1].went_back_before else None,
     )
 
 
-def _most_refundable(operation: RefundOperation) -> int:
-    money = conservation_of(operation.payment_id, leaving_out_operation=operation.pk)
-    return money.captured - money.disputed
+def _captured(operation: RefundOperation) -> int:
+    return conservation_of(operation.payment_id, leaving_out_operation=operation.pk).captured
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class OperationFacts:
     livemode: bool | None = None
     payment_reference: str = ""  # as the operation names its payment; empty: it is not compared
     references_of_others: frozenset[str] = frozenset()  # refunds that other operations are known by
-    most_refundable: int | None = None  # what was captured and is not with the bank; None: it is not compared
+    captured_minor_units: int | None = None  # of the payment; None: it is not compared
 
     @property
     def doubtful(self) -> tuple[AttemptFacts, ...]:

@@ -150,8 +150,11 @@ class Silence:
         return f"not listed under our id, but {new[0]} is new and may be ours" if new else None
 
     def _refusal_is_explained(self) -> str | None:
-        """A refusal because money is back already may speak of the very refund that an earlier attempt made."""
-        newest, most = self.facts.newest, self.facts.most_refundable
+        """A refusal because money is back already may speak of the very refund that an earlier attempt made.
+
+        A dispute explains nothing here: it may be younger than the refusal, and has answers of its own.
+        """
+        newest, captured = self.facts.newest, self.facts.captured_minor_units
         if newest is None or not newest.went_back_before or not self.facts.doubtful:
             return None
         listed = {
@@ -160,7 +163,7 @@ class Silence:
             for refund in lookup.refunds
             if refund.status not in NO_MONEY
         }
-        too_much = most is None or sum(listed.values()) + self.facts.amount_minor_units > most
+        too_much = captured is None or sum(listed.values()) + self.facts.amount_minor_units > captured
         if listed and too_much:
             return None
         return (
