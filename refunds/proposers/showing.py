@@ -14,7 +14,6 @@ from refunds.proposers.guardrails import find_unsafe_language, fold_without
 from refunds.proposers.phrases import is_made_of_known_forms
 from refunds.proposers.schema import MAX_MESSAGE
 
-SHOWING_VERSION: Final = "2"
 _LONG_WORD: Final = 6  # letters: shorter ones stand in every text
 _SENTENCE: Final = re.compile(r"[.!?:;\n]+")
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
