@@ -63,7 +63,8 @@ def check_metadata(text: str) -> Metadata:
         if is_reserved(name):
             ignored.append(name if name.isprintable() and len(name) <= _SHOWN else fold(name)[:_SHOWN])
         else:
-            kept[_checked_name(name)] = _checked_value(value)
+            _check_value(str(value))  # of a number too: its digits may be a card's
+            kept[_checked_name(name)] = value
     return Metadata(kept, tuple(ignored))
 
 
@@ -123,14 +124,10 @@ def _checked_name(name: str) -> str:
     return name
 
 
-def _checked_value(value: str | int | bool | None) -> str | int | bool | None:  # noqa: FBT001 - a value, no switch
-    if isinstance(value, str):
-        if len(value) > MAX_VALUE:
-            raise _refused("VALUE_TOO_LONG", f"Use at most {MAX_VALUE} characters for one value.")
-        refuse_unfit(value, FIELD, "metadata")
-    elif isinstance(value, int) and not isinstance(value, bool):
-        refuse_unfit(str(value), FIELD, "metadata")
-    return value
+def _check_value(written: str) -> None:
+    if len(written) > MAX_VALUE:
+        raise _refused("VALUE_TOO_LONG", f"Use at most {MAX_VALUE} characters for one value.")
+    refuse_unfit(written, FIELD, "metadata")
 
 
 def _refused(code: str, text: str) -> DocumentRefusedError:

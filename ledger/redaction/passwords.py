@@ -151,16 +151,17 @@ _SAID: Final = re.compile(
     r"(?(quote)(?>(?:(?!(?P=quote))[^\r\n])+)|(?:[!-~]++|[^\s,。、]{1,200}+)))",
     re.IGNORECASE,
 )
+# Letters and digits, and long enough: what a word of any language is not.
+_LIKE_ONE: Final = rf"(?P<value>{NOT_MASKED}(?!removed\])(?=[!-~]*[0-9])(?=[!-~]*[A-Za-z])[!-~]{{6,}}+)"
 # "password hunter2": nothing joins them, so it has to look like one.
 _APART: Final = re.compile(
-    rf"{_BEGINS}(?:{_CALLED})\s{{1,3}}"
-    rf"(?P<value>{NOT_MASKED}(?!removed\])(?=[!-~]*[0-9])(?=[!-~]*[A-Za-z])[!-~]{{6,}}+)",
+    rf"{_BEGINS}(?:{_CALLED})\s{{1,3}}{_LIKE_ONE}",
     re.IGNORECASE,
 )
 # "my pass is hunter2": a pass may be anything else, so this has to look like one as well.
 _SHORT: Final = re.compile(
     r"(?<![^\W\d_])(?:my|your|the|new|old|user|and) (?:pass|pw)(?: (?:is|was|=))?:?\s{1,2}"
-    rf"(?P<value>{NOT_MASKED}(?!removed\])(?=[!-~]*[0-9])(?=[!-~]*[A-Za-z])[!-~]{{6,}}+)",
+    rf"{_LIKE_ONE}",
     re.IGNORECASE,
 )
 # "hunter2 is my password"

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from refunds.console.wording import NOTE_REFUSED
+
 STATES: Final = {
     "UPLOADED": "Waits for a second person",
     "ACTIVE": "In use",
@@ -9,7 +11,7 @@ STATES: Final = {
     "RETIRED": "Retired",
 }
 _NOTHING: Final = "Nothing was changed."
-WHY_NOT: Final = {
+WHY_NOT: Final = NOTE_REFUSED | {
     "NOT_ALLOWED": "You may read house texts of this merchant, but not upload or decide them.",
     "OWN_REQUEST": "You uploaded this text, so somebody else must decide about it.",
     "NOT_PENDING": "This text is not waiting for a decision any more.",
@@ -20,10 +22,6 @@ WHY_NOT: Final = {
     "ALREADY_THERE": "Exactly this text waits for a decision or is in use already.",
     "TOO_MANY_TEXTS": "So many texts wait or are in use that no other one is taken. Retire or decide some first.",
     "NOTE_REQUIRED": "Write a note: a rejection needs its reason in words.",
-    "NOTE_TOO_LONG": "The note is too long.",
-    "NOTE_NOT_READABLE": "The note contains hidden control characters.",
-    "NOTE_HAS_CARD_NUMBER": "The note contains a card number. Give the card's last four digits only.",
-    "NOTE_HAS_SECURITY_CODE": "The note contains the security code of a card. Leave it out.",
 }
 
 

@@ -80,7 +80,7 @@ WHY_NO_DECISION: Final = {
     "ALREADY_VOTED": "You have decided this request already; it needs a second person.",
 }
 _NOT_RECORDED: Final = "Your decision was not recorded."
-_NOTE: Final = {
+NOTE_REFUSED: Final = {
     "NOTE_REQUIRED": "Write a note.",
     "NOTE_TOO_LONG": "The note is too long.",
     "NOTE_NOT_READABLE": "The note contains hidden control characters.",
@@ -88,7 +88,7 @@ _NOTE: Final = {
     "NOTE_HAS_SECURITY_CODE": "The note contains the security code of a card. Leave it out.",
 }
 WHY_REFUSED: Final = WHY_NO_DECISION | {
-    **_NOTE,
+    **NOTE_REFUSED,
     "CASE_CLOSED": "This case is closed: somebody decided it, or the request changed, while you were looking.",
     "NOT_PENDING": "This request is no longer waiting for a decision: somebody decided it, or it changed, "
     "while you were looking.",
@@ -101,7 +101,7 @@ WHY_REFUSED: Final = WHY_NO_DECISION | {
 
 
 WHY_NOT_DONE: Final = {
-    **_NOTE,
+    **NOTE_REFUSED,
     **ABOUT_OPERATIONS,
     **NOT_DONE_ABOUT_BOOKS,
     "CASE_CLOSED": "This case is closed.",
